@@ -13,9 +13,9 @@ constexpr double kSine[] = {3.141592653536132,  -5.167712764593,     2.550163317
                             -0.599252186531583, 0.08205035020147247, -0.007028303855203096};
 constexpr double kTangent[] = {1.5707963268235352, -0.43159454554743376, 0.010278691657198408};
 constexpr double kCotangent[] = {1.0, -1.0972286511399914, 0.09723547419839032};
-// 1/π in two parts, of which the first has 29 bits: its product by a float32 is exact, and so is
-// the difference of that to the nearest integer.
-constexpr double kPerHalfTurn = 0x1.45f306e000000p-2, kPerHalfTurnEnd = -0x1.b1bbead603d8bp-33;
+// 1/π in two parts, of which the first has 27 bits: its product by a float32 is exact, and so is
+// the difference of that to the nearest integer. Both are positive, so that -0 stays -0.
+constexpr double kPerHalfTurn = 0x1.45f306cp-2, kPerHalfTurnEnd = 0x1.c9c882a53f84fp-30;
 
 // sin(r) = r + r³ S(r²) and cos(r) = 1 + r² C(r²) for |r| ≤ π/4, with errors below 2⁻³².
 constexpr double kNearSine[] = {-0.1666666666385417, 0.008333331874273714, -0.000198400864995936,
@@ -36,20 +36,22 @@ constexpr QuarterTurns kQuarterTurns[] = {
     {0x1p119, 0x1p-96, 0x1.f534ddc000000p+0, 0x1.b6c52b3000000p-33, 0x1.3c439041fe516p-64},
 };
 
-// The integer k nearest to |x| / π - shift in the lowest bits, and the difference.
+// The integer k nearest to x / π - shift in the lowest bits, and the difference.
 struct Turns {
   int64_t k;
   double fraction;
 };
 RICCI_INLINE Turns NearestTurn(float x, double per_turn, double end, double shift) {
-  const double size = std::fabs(static_cast<double>(x));
-  const double turns = size * per_turn - shift;
+  const double wide = x, turns = wide * per_turn - shift;
   const Rounded rounded = Round(turns);
-  return {rounded.bits, (turns - rounded.whole) + size * end};
+  return {rounded.bits, (turns - rounded.whole) + wide * end};
 }
 
-RICCI_INLINE float SineOfTurns(double fraction) {
-  return static_cast<float>(fraction * Polynomial(kSine, fraction * fraction));
+// sin(π f) with its sign changed if k is odd.
+RICCI_INLINE float SineOfTurns(const Turns& turns) {
+  const double f = turns.fraction, sine = f * Polynomial(kSine, f * f);
+  const auto turned = static_cast<uint64_t>(turns.k) << 63;
+  return static_cast<float>(BitCast<double>(BitCast<uint64_t>(sine) ^ turned));
 }
 
 // Of |x| of any size: the sine and cosine of r in [-π/4, π/4], and k modulo 4 with |x| - k π/2 - r in
@@ -86,9 +88,7 @@ struct AngleDomain {
 
 struct Sine : AngleDomain {
   static RICCI_INLINE float Near(float x) {
-    const Turns turns = NearestTurn(x, kPerHalfTurn, kPerHalfTurnEnd, 0);
-    const auto turned = static_cast<uint32_t>(turns.k) << 31;
-    return WithSign(SineOfTurns(turns.fraction), turned ^ BitCast<uint32_t>(x));
+    return SineOfTurns(NearestTurn(x, kPerHalfTurn, kPerHalfTurnEnd, 0));
   }
   static RICCI_INLINE float Of(float x) {
     const Quadrant angle = QuadrantOf(x);
@@ -100,8 +100,7 @@ struct Sine : AngleDomain {
 
 struct Cosine : AngleDomain {
   static RICCI_INLINE float Near(float x) {
-    const Turns turns = NearestTurn(x, kPerHalfTurn, kPerHalfTurnEnd, 0.5);
-    return WithSign(SineOfTurns(turns.fraction), static_cast<uint32_t>(turns.k + 1) << 31);
+    return -SineOfTurns(NearestTurn(x, kPerHalfTurn, kPerHalfTurnEnd, 0.5));
   }
   static RICCI_INLINE float Of(float x) {
     const Quadrant angle = QuadrantOf(x);
@@ -117,8 +116,7 @@ struct Tangent : AngleDomain {
     const double upper = turns.fraction * Polynomial(kTangent, square);
     const double lower = Polynomial(kCotangent, square);
     const bool odd = turns.k & 1;
-    const double quotient = (odd ? -lower : upper) / (odd ? upper : lower);
-    return WithSign(static_cast<float>(quotient), BitCast<int32_t>(x));
+    return static_cast<float>((odd ? -lower : upper) / (odd ? upper : lower));
   }
   static RICCI_INLINE float Of(float x) {
     const Quadrant angle = QuadrantOf(x);

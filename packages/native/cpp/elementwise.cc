@@ -12,6 +12,7 @@
 #include "pages.h"
 #include "parallel.h"
 #include "powers.h"
+#include "wide_logarithms.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ricci {
@@ -109,9 +110,13 @@ ffi::Error Unary(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::AnyBu
 }
 
 ffi::Error LogarithmsOf(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::AnyBuffer> out) {
-  const bool is_wide = in.element_type() == ffi::DataType::F64;
-  return is_wide ? Unary<double, Logarithms>(pool, in, out)
-                 : Unary<float, FloatLogarithms>(pool, in, out);
+  if (in.element_type() != ffi::DataType::F64) return Unary<float, FloatLogarithms>(pool, in, out);
+#ifdef RICCI_HAS_CLONES
+  if (__builtin_cpu_supports("x86-64-v4")) {
+    return Unary<double, WideLogarithms>(pool, in, out);
+  }
+#endif
+  return Unary<double, Logarithms>(pool, in, out);
 }
 
 // An array, or a scalar that is repeated for a chunk.

@@ -15,10 +15,11 @@ constexpr double kLogarithm[] = {
     0.6666666666666666,  0.4000000000000088,  0.2857142857080323,  0.2222222239180047,
     0.18181795630884753, 0.15386240205813478, 0.13268759668560612, 0.13086767009948175};
 
+// ln 2 in two parts, of which the first has 40 bits: its products by exponents are exact.
+constexpr double kLn2 = 0x1.62e42fefa4000p-1, kLn2End = -0x1.8432a1b0e2634p-43;
+
 struct Logarithm {
   static RICCI_INLINE double Of(double x) {
-    // ln 2 in two parts, of which the first has 40 bits: its products by exponents are exact.
-    constexpr double kLn2 = 0x1.62e42fefa4000p-1, kLn2End = -0x1.8432a1b0e2634p-43;
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     const auto bits = BitCast<int64_t>(x);

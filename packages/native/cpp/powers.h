@@ -123,8 +123,7 @@ struct CubeRoot {
     const float h = 1 - (x * z) * (z * z);
     z = z * (((14 / 81.0f * h + 2 / 9.0f) * h + 1 / 3.0f) * h + 1);
     const float inverse = z * z, y = x * inverse, square = y * y;
-    const float error = std::fma(y, y, -square);
-    const float remainder = std::fma(square, y, -x) + error * y;
+    const float remainder = std::fma(square, y, -x);
     return y - remainder * inverse * (1 / 3.0f);
   }
 };

@@ -39,7 +39,7 @@ UNARY = {
     "sin": (lax.sin, np.sin, 0.51),
     "cos": (lax.cos, np.cos, 0.51),
     "tan": (lax.tan, np.tan, 0.51),
-    "cbrt": (lax.cbrt, np.cbrt, 0.6),
+    "cbrt": (lax.cbrt, np.cbrt, 0.8),
     "log": (lax.log, np.log, 0.85),
     "expm1": (lax.expm1, np.expm1, 0.71),
     "floor": (lax.floor, np.floor, 0.01),
@@ -106,6 +106,17 @@ def test_subnormal_numbers_have_the_values_of_the_operation(name):
     np.testing.assert_array_equal(np.signbit(result), np.signbit(other))
 
 
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize("size", [513, 519, 1031])
+@pytest.mark.parametrize("name", [*UNARY, "log of float64"])
+def test_results_do_not_depend_on_the_number_of_elements(name, size):
+    x = RANDOM.uniform(0.1, 9, 2000)
+    function, dtype = (lax.log, x.dtype) if name not in UNARY else (UNARY[name][0], np.float32)
+    whole, _ = called(function, x.astype(dtype))
+    part, _ = called(function, x[:size].astype(dtype))
+    np.testing.assert_array_equal(part, whole[:size])
+
+
 @ir.composite("unit", kernel="gelu")
 def gaussian_unit(x):
     """x times the normal distribution function of x."""
@@ -162,7 +173,7 @@ def test_logarithms_of_float64(name):
     with np.errstate(invalid="ignore", divide="ignore"):
         exact = np.log(array.astype(np.longdouble))
     ordinary = np.abs(array) != 5e-324
-    assert last_places(result[ordinary], exact[ordinary]) < 0.53
+    assert last_places(result[ordinary], exact[ordinary]) < 0.54
     assert_same_corners(result, other)
 
 
