@@ -147,12 +147,12 @@ ffi::Error PowersOf(ffi::ThreadPool pool, ffi::AnyBuffer bases, ffi::AnyBuffer e
 }  // namespace
 }  // namespace ricci
 
-// Whether the processor computes products and sums at once, in vectors.
+// Whether products and sums are computed at once, in vectors: by the processor, and as compiled.
 extern "C" __attribute__((visibility("default"))) int RicciFusesProducts() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
-#elif defined(__aarch64__)
+#if defined(__aarch64__) || (defined(__FMA__) && defined(__AVX2__))
   return 1;
+#elif defined(RICCI_HAS_CLONES)
+  return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
 #else
   return 0;
 #endif
