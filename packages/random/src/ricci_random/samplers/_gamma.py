@@ -23,6 +23,7 @@ from ricci_stablehlo import Lowering, Value, of_function, traced
 
 from . import _exact_functions as exact
 from ._inversion import _exponential
+from ._native_draws import lower_gamma_proposals
 from ._normal import _normal
 from ._parameters import Sharding, float_info, sample, to_shape
 from ._rejection import accept_reject, draw_pending
@@ -111,18 +112,23 @@ def _draw(key: Array, scales: _Scales, log_space: bool) -> Array:
     def propose(normal_key, uniform_key):
         normal = partial(_propose, scales.c)
         x = accept_reject(normal, normal_key, lax.full_like(one, 0), keys=1)
-        return _decide(x, uniform_key, scales)
+        return _decide(x, uniform_key, scales.c, scales.d)
 
     v = accept_reject(propose, key, one, keys=2)
     return _number(v, _boost(boost_key, scales, log_space), scales, log_space)
 
 
-def _first_draw(key: Array, scales: _Scales) -> tuple[Array, Array]:
-    """The number v of the first proposal of ``_draw``, and whether it is rejected."""
-    key = subkey(key, 2, 0)
-    x, is_negative = _propose(scales.c, subkey(subkey(key, 3, 1), 2, 1))
-    v, is_rejected = _decide(x, subkey(key, 3, 2), scales)
-    return v, lax.bitwise_or(is_negative, is_rejected)
+@ir.composite("gamma_proposals", lower=lower_gamma_proposals)
+def _first_draws(keys: Array, c: Array, d: Array) -> tuple[Array, Array]:
+    """The number v of the first proposal of ``_draw`` for each key, and whether it is rejected."""
+
+    def first_draw(key: Array, c: Array, d: Array) -> tuple[Array, Array]:
+        key = subkey(key, 2, 0)
+        x, is_negative = _propose(c, subkey(subkey(key, 3, 1), 2, 1))
+        v, is_rejected = _decide(x, subkey(key, 3, 2), c, d)
+        return v, lax.bitwise_or(is_negative, is_rejected)
+
+    return vmap(first_draw)(keys, c, d)
 
 
 def _propose(c: Array, key: Array) -> tuple[Array, Array]:
@@ -131,15 +137,15 @@ def _propose(c: Array, key: Array) -> tuple[Array, Array]:
     return x, lax.le(1.0 + x * c, float_info(c.dtype)(0))
 
 
-def _decide(x: Array, key: Array, scales: _Scales) -> tuple[Array, Array]:
+def _decide(x: Array, key: Array, c: Array, d: Array) -> tuple[Array, Array]:
     """The number v = (1 + c x)³, and whether it is rejected; if not, d v is a gamma number."""
-    v = 1.0 + x * scales.c
+    v = 1.0 + x * c
     x_squared, v = x * x, v * v * v
     u = _uniform(key, 0.0, 1.0, shape=(), dtype=x.dtype)
     # The squeeze, a polynomial below the density, accepts as well. Comparisons with NaN are false
     # and reject nothing, so the loop ends for such parameters.
     beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
-    beyond_density = lax.ge(exact.log(u), x_squared * 0.5 + scales.d * ((1.0 - v) + exact.log(v)))
+    beyond_density = lax.ge(exact.log(u), x_squared * 0.5 + d * ((1.0 - v) + exact.log(v)))
     return v, lax.bitwise_and(beyond_squeeze, beyond_density)
 
 
@@ -167,7 +173,7 @@ def _draw_many(keys: Array, scales: _Scales, log_space: bool) -> Array:
     Nearly all first proposals are accepted, and are computed without a loop; the few others are
     drawn in batches. Boosts are computed if a parameter is below 1.
     """
-    v, is_pending = vmap(_first_draw)(keys, scales)
+    v, is_pending = _first_draws(keys, scales.c, scales.d)
 
     def boosts():
         return vmap(lambda key, each: _boost(subkey(key, 2, 1), each, log_space))(keys, scales)

@@ -68,3 +68,20 @@ def lower_gumbel(
     """Lower Gumbel numbers of one uniform number each."""
     kernel = draw_kernel(ctx, "gumbel", key, prod(shape)) if mode == "low" else None
     return None if kernel is None else [kernel.write_elements(ctx, [words_of(key)], ctx.out)]
+
+
+def lower_gamma_proposals(ctx: Lowering, keys: Value, c: Value, d: Value) -> list[Value] | None:
+    """Lower the first proposals of gamma numbers, of a key each."""
+    impl = keys.aval.dtype._impl
+    if impl.name != "threefry2x32" or not impl.is_positional:
+        return None
+    kernel = native_kernel(ctx, "gamma", c.aval, 0)
+    if kernel is None:
+        return None
+    return ctx.custom_call(
+        kernel.target,
+        [words_of(keys), c, d],
+        list(ctx.outs),
+        operand_layouts=[(1, 0), (0,), (0,)],
+        result_layouts=[(0,), (0,)],
+    )
