@@ -344,6 +344,7 @@ OF_RICCI = {
     "constants",
     "divisions",
     "einsum",
+    "einsum subscripts",
     "first calls",
     "first calls of promoted operands",
     "functions of linear solves",  # found by the jaxpr of each new trace

@@ -52,7 +52,19 @@ class Expression(ir.TupleRecord):
     output: str
 
 
+# By the subscripts and the shapes of the operands.
+_expressions: ir.Cache[tuple[str, tuple[ir.Shape, ...]], Expression] = ir.Cache(
+    "einsum subscripts", 1024
+)
+
+
 def _read(subscripts: str, shapes: tuple[ir.Shape, ...]) -> Expression:
+    key = subscripts, shapes
+    cached = _expressions.entries.get(key)
+    return _expressions.make(key, _parse, *key) if cached is None else cached
+
+
+def _parse(subscripts: str, shapes: tuple[ir.Shape, ...]) -> Expression:
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
