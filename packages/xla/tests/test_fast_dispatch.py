@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from ricci_ir import ShapedArray, Tracer, config, define_context, eval_trace
-from ricci_pytree import tree_flatten
+from ricci_pytree import default_registry, tree_flatten
 from ricci_xla import (
     Executable,
     PjitFunctionCache,
     compile_text,
-    default_registry,
     device_put,
     devices,
     fast_path,

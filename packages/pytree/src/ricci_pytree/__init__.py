@@ -46,6 +46,7 @@ from ._prefix import flatten_axes as flatten_axes
 from ._prefix import flatten_prefix as flatten_prefix
 from ._prefix import prefix_errors as prefix_errors
 from ._registry import default_registry as default_registry
+from ._registry import dispatch_registry as dispatch_registry
 from ._registry import none_leaf_registry as none_leaf_registry
 from ._registry import register_dataclass as register_dataclass
 from ._registry import register_pytree_node as register_pytree_node

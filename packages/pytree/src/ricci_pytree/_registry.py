@@ -11,13 +11,17 @@ from ._engine import DictKey, GetAttrKey, PyTreeRegistry
 # Ricci's registries. jaxlib's global one is left to JAX, which registers the same types there.
 default_registry: PyTreeRegistry = PyTreeRegistry()
 none_leaf_registry: PyTreeRegistry = PyTreeRegistry(enable_none=False)
+# For calls of executables: values that hold an array, such as random keys, are containers of it.
+dispatch_registry: PyTreeRegistry = PyTreeRegistry()
 
 # A pickled structure refers to its registry by these names.
 default_registry.__module__ = none_leaf_registry.__module__ = __name__
+dispatch_registry.__module__ = __name__
 default_registry.__name__ = "default_registry"
 none_leaf_registry.__name__ = "none_leaf_registry"
+dispatch_registry.__name__ = "dispatch_registry"
 
-_registries = (default_registry, none_leaf_registry)
+_registries = (default_registry, none_leaf_registry, dispatch_registry)
 
 
 class RegisteredNode(NamedTuple):

@@ -4,14 +4,16 @@ The NumPy API defines the methods, and a backend registers its array class. The 
 module combine the two, in whichever order they are imported.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import FunctionType
 from typing import Any
 
 from ricci_ir._function_copies import as_method
 from ricci_ir._traceback_filtering import api_boundary, is_boundary
+from ricci_pytree import dispatch_registry
 
-__all__ = ["Array", "LateMember", "define_array_methods", "describe_arrays", "register_array_type"]
+__all__ = ["Array", "LateMember", "define_array_methods", "describe_arrays", "dispatch_by_array"]
+__all__ += ["register_array_type"]
 
 _types: list[type] = []
 _methods: dict[str, Any] = {}
@@ -60,6 +62,24 @@ def register_array_type(cls: type) -> None:
             cls.__doc__ = Array.__doc__
         for name, method in _methods.items():
             setattr(cls, name, method)
+
+
+def dispatch_by_array[T](
+    cls: type[T], split: Callable[[T], tuple[Array, Hashable]], join: Callable[[Hashable, Array], T]
+) -> None:
+    """Let backends dispatch calls with values of a class by the type of the array that each holds.
+
+    Args:
+      cls: the class of the values. An executable takes the array in place of a value.
+      split: maps a value to its array and to what tells its type apart from those of other values.
+      join: the inverse.
+    """
+
+    def parts(value: T) -> tuple[tuple[Array], Hashable]:
+        array, kind = split(value)
+        return (array,), kind
+
+    dispatch_registry.register_node(cls, parts, lambda kind, arrays: join(kind, *arrays))
 
 
 def define_array_methods(methods: dict[str, Any]) -> None:

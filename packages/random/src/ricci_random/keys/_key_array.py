@@ -324,3 +324,6 @@ _INTERNAL = frozenset({"physical", "consume", "uses"})
 
 def _keys_of(dtype: KeyType, words: ir.Array) -> KeyArray:
     return KeyArray(dtype._impl, words)
+
+
+ir.dispatch_by_array(KeyArray, lambda keys: (keys._base_array, keys._impl), KeyArray)

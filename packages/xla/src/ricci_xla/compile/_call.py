@@ -9,7 +9,7 @@ from ricci_xla.arrays._donation import name_deleted
 from ricci_xla.arrays._layout import has_layout, layout_of
 from ricci_xla.tracing._program import Program
 
-from ._dispatch import FastPath, fast_path, shard_args
+from ._dispatch import FastPath, fast_path, shard_args, tree_of_arrays
 from ._executable import Executable
 from ._value_checks import check_errors, check_results, checks_errors, checks_results
 
@@ -81,8 +81,11 @@ class CompiledProgram:
             jaxpr = program.jaxpr if program.has_equations else None
             check_results(jaxpr, program.name, arguments, results)
             return results, None
-        # C++ makes plain arrays only, and neither threads tokens nor checks values.
-        if checked or executable.has_extended_results or executable.effects:
+        # C++ neither threads tokens nor checks values.
+        if checked or executable.effects:
+            return results, None
+        # Nor does it mark keys as used.
+        if checks_keys and any(hasattr(x, "physical") for x in (*leaves, *results)):
             return results, None
         # Nor does it raise the failures of checks.
         if executable.host_checks is not None:
@@ -90,7 +93,10 @@ class CompiledProgram:
         # C++ would not change the layouts of arguments, nor replace a provisional executable.
         if arranged is not arrays or self.is_provisional:
             return results, None
-        return results, fast_path(executable, self.program.out_tree)
+        out_tree = program.out_tree
+        if executable.has_extended_results:
+            out_tree = tree_of_arrays(out_tree, results)
+        return results, None if out_tree is None else fast_path(executable, out_tree)
 
     def check_types(self, leaves: Sequence[Any]) -> None:
         """Raise ``TypeError`` unless the arguments have the types of the executable."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_pytree import PyTreeDef, default_registry
+from ricci_pytree import PyTreeDef, dispatch_registry, tree_unflatten
 from ricci_xla.arrays import ArrayImpl, array_from_host, check_not_deleted, move_array
 from ricci_xla.devices._client import note_fork
 from ricci_xla.devices._jaxlib import runtime
@@ -16,8 +16,8 @@ from ricci_xla.meshes._sharding_types import Sharding
 
 from ._executable import Executable
 
-__all__ = ["default_registry", "fast_path", "FastPath", "make_fast_callable", "shard_arg"]
-__all__ += ["shard_args"]
+__all__ = ["fast_path", "FastPath", "make_fast_callable", "shard_arg"]
+__all__ += ["shard_args", "tree_of_arrays"]
 
 runtime.set_tracer_class(ir.Tracer)
 
@@ -64,12 +64,27 @@ def fast_path(executable: Executable, out_tree: PyTreeDef) -> FastPath:
         out_tree,
         shardings,
         executable.out_shardings,
-        executable.out_avals,
+        [ir.physical_aval(aval) for aval in executable.out_avals],
         [executable.committed] * len(executable.out_avals),
         used,
         [None] * len(shardings),
         consts,
     )
+
+
+def tree_of_arrays(out_tree: PyTreeDef, results: Sequence[Any]) -> PyTreeDef | None:
+    """Return the structure by which C++ makes a call's results of plain arrays.
+
+    Args:
+      out_tree: the structure of the results.
+      results: the results. Some are random keys, of which the structure makes containers.
+
+    Returns:
+      ``None`` where a result is neither an array nor holds one, such as a token.
+    """
+    leaves, tree = dispatch_registry.flatten(tree_unflatten(out_tree, results))
+    plain = len(leaves) == len(results) and all(type(x) is ArrayImpl for x in leaves)
+    return tree if plain else None
 
 
 def shard_arg(x: Any, sharding: Sharding) -> Any:
@@ -120,7 +135,7 @@ def make_fast_callable(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
     cache_key: Hashable = (),
-    registry: object = default_registry,
+    registry: object = dispatch_registry,
     cache: PjitFunctionCache | None = None,
 ) -> Any:
     """Make a callable that runs cached calls from C++, and calls a Python function on a miss.

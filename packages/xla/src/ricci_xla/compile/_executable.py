@@ -48,7 +48,7 @@ class Executable:
 
     Attributes:
       has_extended_results: whether any result is a token, or of a dtype that jaxlib does not have,
-        such as random keys. C++ cannot make such results.
+        such as random keys.
     """
 
     __slots__ = (
