@@ -25,15 +25,24 @@ SIDE = Path(__file__).with_name("eager_side.py")
 LIMIT = 1 / 0.95
 ROUNDS = 7  # of timing a call on both sides, while the ratio is beyond the limit
 # By the beginning of a call, why it may take longer than JAX's.
-_PRODUCT = "each call asks whether a library has replaced lax.dot_general"
+_PRODUCT = "each call looks whether a library has replaced lax.dot_general"
 _NOTHING_RUNS = "no operation runs: one or two microseconds of Python"
-_INTEGERS = "integers may decide what is computed, so that each call runs the function"
+_INTEGERS = "an integer that decides what is computed: each call runs the function"
+_STEPS = "several steps in Python, each an operation or a check of the arguments"
+_FRAME = "a Python function around the dispatcher, which has the name for errors (0.3 to 0.6 µs)"
+_METHOD = "two Python functions around the dispatcher"
+# Rows up to this ratio, without another reason, differ by the function around the dispatcher.
+_FRAME_LIMIT = 1.15
 REASONS: dict[str, str] = {
     **dict.fromkeys(("jnp.inner(", "jnp.dot(", "jnp.vdot(", "jnp.matmul("), _PRODUCT),
     **dict.fromkeys(("jnp.shape(", "jnp.ndim(", "jnp.can_cast(", "jnp.isdtype("), _NOTHING_RUNS),
     **dict.fromkeys(("jnp.broadcast_shapes(", "str(jnp.promote_types("), _NOTHING_RUNS),
     **dict.fromkeys(("jnp.get_printoptions(", "jnp.set_printoptions("), _NOTHING_RUNS),
-    **dict.fromkeys(("jnp.power(", "jnp.pow(", "jnp.linspace("), _INTEGERS),
+    **dict.fromkeys(("jnp.power(", "jnp.pow("), _INTEGERS),
+    "jsp.stats.gaussian_kde(": _STEPS,
+    **dict.fromkeys(("jsp.linalg.cho_factor(", "jsp.linalg.cho_solve("), _METHOD),
+    **dict.fromkeys(("jsp.special.lpmn_values(", "jnp.einsum_path("), _STEPS),
+    **dict.fromkeys(("jsp.linalg.hilbert(", "jsp.stats.betabinom."), _STEPS),
 }
 
 
@@ -54,7 +63,9 @@ class Row:
     @property
     def reason(self) -> str:
         """The reason for a ratio above the limit, or an empty text."""
-        return next((why for start, why in REASONS.items() if self.source.startswith(start)), "")
+        default = _FRAME if self.ratio <= _FRAME_LIMIT else ""
+        starts = (why for start, why in REASONS.items() if self.source.startswith(start))
+        return next(starts, default)
 
     def __str__(self) -> str:
         times = f"{self.theirs * 1e6:8.2f} → {self.ours * 1e6:8.2f} µs"
@@ -80,6 +91,33 @@ def measure(call: Call, sides: list[Side]) -> Row | None:
     return row
 
 
+def page(timed: list[Row], slow: list[Row], selection: str) -> str:
+    """Return the page of the documentation with the rows beyond the limit.
+
+    Args:
+      timed: the calls that were timed.
+      slow: those beyond the limit.
+      selection: which calls were timed.
+    """
+    lines = [
+        "# Eager calls",
+        "",
+        "Written by `nox -s eager -- --write docs/eager-calls.md`: public functions called outside "
+        "of `jit` on arrays of a few elements, beside JAX, one core. Processor time in "
+        "microseconds, the least of several alternating rounds. "
+        f"Of {len(timed)} calls ({selection}) these {len(slow)} take more than {LIMIT:.2f} of "
+        "JAX's time.",
+        "",
+        "| call | JAX | Ricci | ratio | reason |",
+        "|---|---|---|---|---|",
+    ]
+    for row in slow:
+        call = row.source.replace("|", "\\|")
+        times = f"{row.theirs * 1e6:.1f} | {row.ours * 1e6:.1f} | {row.ratio:.2f}"
+        lines.append(f"| `{call}` | {times} | {row.reason or 'not known'} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("text", nargs="?", default="", help="only calls that hold this text")
@@ -87,6 +125,8 @@ def main() -> int:
     parser.add_argument("--skip", type=int, default=0, help="leave out the first N calls")
     parser.add_argument("--part", default="1/1", help="only a part of the calls, as 2/4")
     parser.add_argument("--minutes", type=float, default=30.0, help="stop after this time")
+    parser.add_argument("--again", type=Path, help="only calls of an earlier report's rows")
+    parser.add_argument("--write", type=Path, help="write the rows beyond the limit to a page")
     parser.add_argument("--all", action="store_true", help="print every row")
     options = parser.parse_args()
     oracle = find_interpreter()
@@ -95,6 +135,8 @@ def main() -> int:
     sides = [Side("jax", str(oracle), SIDE), Side("ricci", sys.executable, SIDE)]
     part, parts = map(int, options.part.split("/"))
     chosen = [call for call in all_calls() if options.text in call.source]
+    if options.again is not None:
+        chosen = [call for call in chosen if f"| {call.source}" in options.again.read_text()]
     chosen = chosen[options.skip :: options.sample]
     chosen = chosen[part - 1 :: parts]
     rows: list[Row] = []
@@ -119,6 +161,10 @@ def main() -> int:
         f"above {LIMIT:.3g}: {len(slow)}, of these without a reason: "
         f"{sum(not row.reason for row in slow)}"
     )
+    if options.write is not None:
+        again = options.again is not None
+        selection = "slow ones of an earlier run" if again else f"of {len(all_calls())}"
+        options.write.write_text(page(timed, slow, selection))
     print("ratio | JAX → Ricci | call | reason")
     print("\n".join(map(str, timed if options.all else slow)))
     failed = [row for row in rows if row.error]
