@@ -214,6 +214,20 @@ def test_a_distribution_is_found_while_another_thread_imports_its_package():
     run(program)
 
 
+def test_importing_it_loads_no_more_than_importing_ricci():
+    program = """if True:
+        import sys
+        import ricci
+        before = set(sys.modules)
+        import jax
+        print(*(name for name in set(sys.modules) - before if name.partition(".")[0] != "jax"))
+        names = {}
+        exec("from jax import *", names)
+        assert {"vmap", "grad", "shard_map"} <= names.keys() and "ricci" not in names
+    """
+    assert {*run(program).split()} <= {"importlib._abc", "importlib.util"}
+
+
 def test_looking_for_a_module_imports_nothing():
     """Or threads would wait for each other: Python holds a lock that all imports need."""
     program = """if True:

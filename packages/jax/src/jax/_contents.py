@@ -1,8 +1,7 @@
 """The contents of this package's modules: the names of Ricci's modules, or of the table."""
 
-import pkgutil
 import sys
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -94,9 +93,16 @@ def listed_modules(package: str) -> list[str]:
         return []
     twin = import_module(f"ricci.{package}".removesuffix("."))
     inside = f"{twin.__name__}."
-    names = {info.name for info in pkgutil.iter_modules(twin.__path__)}
+    names = {*modules_inside(twin.__path__)}
     names |= {name.removeprefix(inside) for name in list(sys.modules) if name.startswith(inside)}
     return sorted(name for name in names if "." not in name)
+
+
+def modules_inside(path: Iterable[str]) -> list[str]:
+    """Return the names of the modules in the folders, or the drop-in's packages, of a path."""
+    import pkgutil  # noqa: PLC0415 - lazy: only lists need it
+
+    return [info.name for info in pkgutil.iter_modules(path)]
 
 
 def _is_inner(source: ModuleType, name: str, value: object) -> bool:

@@ -1,6 +1,6 @@
 """The modules of the drop-in that are not those of Ricci, and those of Ricci that JAX lacks."""
 
-import pkgutil
+import os
 from functools import cache
 
 UNSUPPORTED = "jax._unsupported"
@@ -71,7 +71,7 @@ _PRIVATE = "_src"
 def private_rows() -> dict[str, list[tuple[str, str]]]:
     """Return the rows of PRIVATE_NAMES, source and names, by module; read at the first use."""
     rows: dict[str, list[tuple[str, str]]] = {_PRIVATE: []}
-    text = pkgutil.get_data("jax", PRIVATE_NAMES) or b""
+    text: bytes = __loader__.get_data(os.path.join(os.path.dirname(__file__), PRIVATE_NAMES))
     for line in text.decode().splitlines():
         module, source, names, _ = line.split("\t")
         path = f"{_PRIVATE}.{module}"
