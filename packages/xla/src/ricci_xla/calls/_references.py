@@ -153,7 +153,7 @@ class ReferenceCall:
         return list(outs[len(written) :])
 
 
-def _copied(array: Any) -> Any:
+def _copied(array: object) -> object:
     """Return a copy of an array that the user may also hold: donation destroys the array."""
     from copy import copy  # noqa: PLC0415 - lazy: few programs have references
 
