@@ -61,6 +61,7 @@ def _assert_alike(one, other):
         assert (a.aval, a.committed, a.sharding) == (b.aval, b.committed, b.sharding)
 
 
+@pytest.mark.sampled(7)  # of 18, by which every width, dtype and place is among them
 @pytest.mark.parametrize(
     "place",
     [np.asarray, jnp.asarray, lambda x: ricci.device_put(x, ricci.devices()[0])],
