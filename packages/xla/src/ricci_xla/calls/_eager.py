@@ -339,7 +339,9 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
             if types is not None:
                 undispatched.add(types, True)
             return function.apply(args, kwargs), None
-        options = Options(keep_unused=program.keep_unused)
+        # As of composites: unused numbers alone are not copied to the device.
+        has_arrays = any(type(x) is ArrayImpl for x in call.operands)
+        options = Options(keep_unused=program.keep_unused and has_arrays)
         outs, fast = _run(program.jaxpr, function.name, program.tree, call.operands, options)
         return tree_unflatten(program.tree, outs), fast
 
