@@ -1,9 +1,10 @@
 """Measure the first step of models of growing depth, in a Python loop and with ``ricci.roll``.
 
-    python tools/roll_growth.py [--write FILE] [MODEL ...]
+    python tools/roll_growth.py [--write FILE] [--first-steps N] [MODEL ...]
 
 Prints a row for each model and depth: the processor time of the first step (of all threads), that
 of a later step, the least of ten, and the difference of the two: tracing, lowering and compiling.
+With ``--first-steps`` the first step is the least of so many, each of a new model without caches.
 Steps with and without ``roll`` alternate. The last row of a model is the growth of each with
 ``roll``, from the least depth to the greatest. The models are those of ``MODELS``, all by default;
 ``nnx`` needs Flax and optax, and is left out with a message where they are not installed. With
@@ -13,6 +14,7 @@ Steps with and without ``roll`` alternate. The last row of a model is the growth
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,13 +47,20 @@ def processor_time(step: Step) -> float:
     return time.process_time() - start
 
 
-def measured(steps: list[Step]) -> list[Times]:
-    """Time the first of several steps, then later ones in turn."""
-    firsts, laters = [], []
-    for step in steps:
+def measured(makers: list[Callable[[], Step]], repetitions: int) -> list[Times]:
+    """Time the first steps of several models, then later ones in turn."""
+    firsts, laters, steps = [], [], []
+    for make in makers:
+        step = make()
         ricci.clear_caches()
-        firsts.append(processor_time(step))
+        first = processor_time(step)
+        for _ in range(repetitions - 1):
+            step = make()
+            ricci.clear_caches()
+            first = min(first, processor_time(step))
+        firsts.append(first)
         laters.append(processor_time(step))
+        steps.append(step)
     for _ in range(10):
         laters = [min(t, processor_time(s)) for t, s in zip(laters, steps, strict=True)]
     return [Times(first, later) for first, later in zip(firsts, laters, strict=True)]
@@ -62,14 +71,13 @@ def seconds(time: float) -> str:
     return f"{time:.1f} s" if time >= 1 else f"{time * 1e3:.3g} ms"
 
 
-def rows_of(name: str, model: Callable[[int, bool], Step]) -> list[str]:
+def rows_of(name: str, model: Callable[[int, bool], Step], repetitions: int) -> list[str]:
     """Measure a model at all depths."""
     rows: list[str] = []
     rolled: list[Times] = []
     for depth, both in DEPTHS[name]:
-        *plain, times = measured(
-            [model(depth, is_rolled) for is_rolled in (False, True)[not both :]]
-        )
+        makers = [partial(model, depth, is_rolled) for is_rolled in (False, True)[not both :]]
+        *plain, times = measured(makers, repetitions)
         rolled.append(times)
         columns = [(None if not plain else plain[0][i], times[i]) for i in (0, 1)]
         columns.append((plain[0].difference if plain else None, times.difference))
@@ -88,6 +96,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("models", nargs="*", help=", ".join(MODELS))
+    parser.add_argument("--first-steps", type=int, default=1, metavar="N")
     parser.add_argument("--write", type=Path, metavar="FILE")
     arguments = parser.parse_args()
     MODELS["MLP"](3, True)()  # starts the compiler
@@ -95,7 +104,7 @@ def main() -> None:
     print(HEAD)
     for name in arguments.models or MODELS:
         try:
-            table += rows_of(name, MODELS[name])
+            table += rows_of(name, MODELS[name], arguments.first_steps)
         except ModuleNotFoundError as error:
             print(f"{name} is left out: {error}")
     if arguments.write:
