@@ -166,7 +166,7 @@ def test_a_limit_is_a_number_or_a_text(limit):
 
 @pytest.mark.parametrize("limit", ["eight gigabytes", "8 GiB free", -1, "0", [8]])
 def test_nonsense_is_refused(limit):
-    with pytest.raises(ValueError, match="must be a number of bytes above 0, or a text"):
+    with pytest.raises(ValueError, match="must be a number of bytes, at least 1, or a text"):
         ricci.fit_memory(ricci.grad(loss), limit)
 
 

@@ -137,15 +137,25 @@ def test_a_function_without_derivatives_is_an_error():
 
 @pytest.mark.parametrize(
     ("limit", "size"),
-    [(1000, 1000), ("1kB", 1000), ("1KiB", 1024), ("1.5 MB", 1_500_000), ("2G", 2 * 10**9)],
+    [
+        (1000, 1000),
+        (np.int64(9), 9),
+        (np.float32(9), 9),
+        ("1kB", 1000),
+        ("1KiB", 1024),
+        ("1.5 MB", 1_500_000),
+        ("2G", 2 * 10**9),
+    ],
 )
 def test_limits_are_numbers_of_bytes_or_texts(limit, size):
     assert fit_memory(unrolled, limit)._limit == size
 
 
-@pytest.mark.parametrize("limit", [0, -1, True, None, "", "8 apples", "GB", float("nan")])
+@pytest.mark.parametrize(
+    "limit", [0, -1, 0.5, "0.5", True, None, "", "8 apples", "GB", float("nan")]
+)
 def test_other_limits_are_refused(limit):
-    with pytest.raises(ValueError, match="must be a number of bytes above 0, or a text"):
+    with pytest.raises(ValueError, match="must be a number of bytes, at least 1, or a text"):
         fit_memory(unrolled, limit)
 
 

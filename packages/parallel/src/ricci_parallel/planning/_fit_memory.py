@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, overload
 
+import numpy as np
+
 import ricci_ir as ir
 import ricci_lax.recomputation as rc
 from ricci_autodiff import rewrite_differentiated
@@ -170,7 +172,7 @@ def fit_memory(
 
     Raises:
       TypeError: if ``f`` cannot be called.
-      ValueError: if the limit is not a number of bytes above 0.
+      ValueError: if the limit is not a number of bytes of at least 1.
       MemoryLimitError: from a call, if no choice brings the peak under the limit. The message says
         what the least peak is.
 
@@ -267,9 +269,12 @@ def _bytes(limit: object) -> int:
         match = _LIMIT.fullmatch(limit)
         unit = None if match is None else _UNITS.get(match[2].lower())
         size = None if match is None or unit is None else float(match[1]) * unit
-    if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < math.inf:
+    is_number = isinstance(size, int | float | np.integer | np.floating)
+    # Less than a byte is meant as a share of something.
+    if not is_number or isinstance(size, bool) or not 1 <= size < math.inf:
         raise ValueError(
-            f"the limit must be a number of bytes above 0, or a text such as '8GiB', got {limit!r}."
+            "the limit must be a number of bytes, at least 1, or a text such as '8GiB', "
+            f"got {limit!r}."
         )
     return int(size)
 
