@@ -49,11 +49,12 @@ def test_planted_line_is_first_in_nearly_all_programs():
     assert len(OTHERS_FIRST) <= 0.1 * len(PROGRAMS)
 
 
-# Programs that cast to a narrow dtype themselves, whose constants are others in it, or that return
-# several arrays.
+# Programs that cast to a narrow dtype themselves, whose constants are others in it, that return
+# several arrays, or whose sums a compiled function adds in another order.
 NOT_COMPARED = frozenset(
-    "clock_phase kalman long_sum mean_of_many narrow_stream narrowed_gradient odometer positions "
-    "prefix_products rotation second_moment_step sinusoidal_embedding triangle_area".split()
+    "clock_phase kahan_free_cumsum kalman long_sum mean_of_many narrow_gradient_cast narrow_stream "
+    "narrowed_gradient odometer ode_state positions prefix_products rotation second_moment_step "
+    "sinusoidal_embedding token_count triangle_area variance_float32".split()
 )
 COMPARED = [p for p in PLAIN if p.source.__name__ not in NOT_COMPARED]
 

@@ -4,6 +4,7 @@ from . import distances as distances
 from . import formulas as formulas
 from . import phases as phases
 from . import recurrences as recurrences
+from . import steps as steps
 from . import streams as streams
 from . import training as training
 from . import underflow as underflow

@@ -35,6 +35,9 @@ OTHERS_FIRST = {
     # A norm hides elements much smaller than others; 1 - s is such where s rounds to 1.
     "complement plain": "s = 1 / (1 + jnp.exp(-x))",
     "complement jit": "s = 1 / (1 + jnp.exp(-x))",
+    # Half of a square flushes more to 0 than the square.
+    "squared_gradients plain": "v = sq * 0.5 + 0.0",
+    "squared_gradients jit": "v = sq * 0.5 + 0.0",
 }
 RUNS = {
     "plain": lambda f: f,
