@@ -297,11 +297,14 @@ def _write_class_content(writer: _Writer, value: type) -> None:
     writer.feed_all(notes_of(value))
     writer.feed_all(registered_classes(value))
     writer.feed_all(registered_nodes.get(value, ()))  # perhaps generated code, in no module's file
-    for name, item in sorted(value.__dict__.items()):
+    for name, item in sorted(_members_of(value).items()):
         if name not in _class_names_of_python:
             writer.mark("attribute", name)
             writer.feed(item)
 
+
+# Not the attribute, which classes of proxies define for their objects.
+_members_of: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
 
 # Attributes that Python and modules such as ``abc`` put into every class.
 _class_names_of_python = frozenset(
