@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -214,6 +214,24 @@ def _place(target: Any) -> _Place:
     return xla.as_sharding(target)
 
 
+@overload
+def device_put(
+    x: ir.ArrayLike,
+    device: ir.PyTree = None,
+    *,
+    src: ir.PyTree = None,
+    donate: ir.PyTree = False,
+    may_alias: ir.PyTree = None,
+) -> ir.Array: ...
+@overload
+def device_put[T](
+    x: T,
+    device: ir.PyTree = None,
+    *,
+    src: ir.PyTree = None,
+    donate: ir.PyTree = False,
+    may_alias: ir.PyTree = None,
+) -> T: ...
 @ir.boundary
 def device_put(
     x: ir.PyTree,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, Concatenate, Literal, overload
 
 import numpy as np
 
@@ -10,21 +10,34 @@ import ricci_ir as ir
 import ricci_pytree as pytree
 from ricci_autodiff import FlatFunction, Zero, instantiate, jvp_flat, vjp
 from ricci_batching import Axis, batch_flat, batched_at
-from ricci_lax.elementwise import add, eq
-from ricci_lax.elementwise._conversion import converted
-from ricci_lax.shapes._joining import split
-from ricci_lax.structure import broadcasted_iota, reshape
 from ricci_lax.structure._broadcasting import zeros_of
+
+from ._jacobian_blocks import columns_of, rows_of, standard_basis, total
+from ._jacobian_types import ArrayJacobian
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
 
+@overload
 def jacfwd[**P](
-    fun: Callable[P, Any],
+    fun: Callable[Concatenate[ir.Array, P], ir.Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> ArrayJacobian[P]: ...
+@overload
+def jacfwd[**P](
+    fun: Callable[P, ir.PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[P, ir.PyTree]: ...
+def jacfwd(
+    fun: Callable[..., ir.PyTree],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., ir.PyTree]:
     """The function that computes the Jacobian of ``fun``, column by column, in forward mode.
 
     It suits functions of few numbers that return many.
@@ -62,7 +75,7 @@ def jacfwd[**P](
 
     @ir.looks_like(fun)
     @ir.api_boundary
-    def jacobian(*args: P.args, **kwargs: P.kwargs) -> ir.PyTree:
+    def jacobian(*args: object, **kwargs: object) -> ir.PyTree:
         differentiated = _Differentiated("jacfwd", fun, positions, args, kwargs)
         differentiated.check_forward(holomorphic)
         flat = FlatFunction(differentiated.call, differentiated.tree, has_aux)
@@ -76,7 +89,7 @@ def jacfwd[**P](
 
         # One pass for all columns. The primal values are not batched, so that they are computed
         # once.
-        basis = _standard_basis(differentiated.avals)
+        basis = standard_basis(differentiated.avals)
         axis = Axis(differentiated.size)
         values, dims = batch_flat(push, axis, basis, [0] * len(basis))
         results, aux = flat.split_aux(results)
@@ -87,7 +100,7 @@ def jacfwd[**P](
             for v, d, aval in zip(values, dims, out_avals, strict=True)
         ]
         rows = [
-            differentiated.unflatten(_columns(v, aval, differentiated.avals), argnums)
+            differentiated.unflatten(columns_of(v, aval, differentiated.avals), argnums)
             for v, aval in zip(moved, out_avals, strict=True)
         ]
         jac = pytree.tree_unflatten(flat.out_tree, rows)
@@ -96,13 +109,29 @@ def jacfwd[**P](
     return jacobian
 
 
+@overload
 def jacrev[**P](
-    fun: Callable[P, Any],
+    fun: Callable[Concatenate[ir.Array, P], ir.Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> ArrayJacobian[P]: ...
+@overload
+def jacrev[**P](
+    fun: Callable[P, ir.PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[P, ir.PyTree]: ...
+def jacrev(
+    fun: Callable[..., ir.PyTree],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., ir.PyTree]:
     """The function that computes the Jacobian of ``fun``, row by row, in reverse mode.
 
     It suits functions of many numbers that return few.
@@ -151,7 +180,7 @@ def jacrev[**P](
 
     @ir.looks_like(fun)
     @ir.api_boundary
-    def jacobian(*args: P.args, **kwargs: P.kwargs) -> ir.PyTree:
+    def jacobian(*args: object, **kwargs: object) -> ir.PyTree:
         differentiated = _Differentiated("jacrev", fun, positions, args, kwargs)
         differentiated.check_reverse(holomorphic, allow_int)
         value, pull, *aux = vjp(differentiated.call, *differentiated.arguments, has_aux=has_aux)
@@ -166,15 +195,17 @@ def jacrev[**P](
 
         # The function ran once, for its residuals; the backward pass runs once, on a batch of
         # cotangents.
-        basis = _standard_basis(out_avals)
-        axis = Axis(_total(out_avals))
+        basis = standard_basis(out_avals)
+        axis = Axis(total(out_avals))
         values, dims = batch_flat(pulled, axis, basis, [0] * len(basis))
         moved = [
             # Integer arguments, which ``allow_int`` permits, have cotangents without values.
             None if _is_float0(v) else batched_at(v, d, axis, 0)
             for v, d in zip(values, dims, strict=True)
         ]
-        columns = [_rows(v, out_avals, x) for v, x in zip(moved, differentiated.avals, strict=True)]
+        columns = [
+            rows_of(v, out_avals, x) for v, x in zip(moved, differentiated.avals, strict=True)
+        ]
         rows = [differentiated.unflatten(row, argnums) for row in zip(*columns, strict=True)]
         jac = pytree.tree_unflatten(out_tree, rows)
         return (jac, *aux) if has_aux else jac
@@ -182,13 +213,29 @@ def jacrev[**P](
     return jacobian
 
 
+@overload
 def jacobian[**P](
-    fun: Callable[P, Any],
+    fun: Callable[Concatenate[ir.Array, P], ir.Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> ArrayJacobian[P]: ...
+@overload
+def jacobian[**P](
+    fun: Callable[P, ir.PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[P, ir.PyTree]: ...
+def jacobian(
+    fun: Callable[..., ir.PyTree],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., ir.PyTree]:
     """The Jacobian in reverse mode: another name of ``jacrev``.
 
     Args:
@@ -206,12 +253,26 @@ def jacobian[**P](
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
+@overload
 def hessian[**P](
-    fun: Callable[P, Any],
+    fun: Callable[Concatenate[ir.Array, P], ir.Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> ArrayJacobian[P]: ...
+@overload
+def hessian[**P](
+    fun: Callable[P, ir.PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[P, Any]:
+) -> Callable[P, ir.PyTree]: ...
+def hessian(
+    fun: Callable[..., ir.PyTree],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., ir.PyTree]:
     """The function that computes the second derivatives of ``fun``: ``jacfwd`` of ``jacrev``.
 
     Args:
@@ -286,7 +347,7 @@ class _Differentiated:
                 self.avals.append(ir.get_aval(leaf))
             except TypeError as error:
                 raise TypeError(f"{transform}: argument {self.path(i)}: {error}") from None
-        self.size = _total(self.avals)
+        self.size = total(self.avals)
 
     def _normalized(self, position: int) -> int:
         fun, args, _ = self._all
@@ -400,66 +461,8 @@ def _tangent(tangent: ir.ArrayLike | Zero, result: ir.ArrayLike) -> ir.Array:
     return instantiate(tangent)
 
 
-def _total(avals: Sequence[Any]) -> int:
-    return sum(aval.size for aval in avals)
-
-
-def _standard_basis(avals: Sequence[Any]) -> list[Any]:
-    """The standard basis of arrays of the given types: one unit vector for each index of axis 0."""
-    size = _total(avals)
-    # One matrix in the promoted dtype, cut into columns for each array: one constant for all of
-    # them.
-    dtype = ir.result_type(*avals)
-    row, column = (broadcasted_iota(np.int32, (size, size), axis) for axis in (0, 1))
-    # The rows are the unit vectors of all arrays, concatenated; each array has its columns of them.
-    matrix = converted(eq(add(row, np.int32(0)), column), dtype)
-    parts = split(matrix, [aval.size for aval in avals], axis=1)
-    return [
-        converted(_shaped(part, (size, *aval.shape)), aval.dtype, aval.weak_type)
-        for part, aval in zip(parts, avals, strict=True)
-    ]
-
-
-def _columns(value: ir.ArrayLike, out: ir.ShapedArray, avals: Sequence[Any]) -> list[Any]:
-    """Split a block of a result's Jacobian along its last axis: a part for each argument.
-
-    The parts are weakly typed if the result is, even if the tangents are not.
-    """
-    parts = split(value, [aval.size for aval in avals], axis=out.ndim)
-    return [
-        ir.as_array(_weakly_typed_as(out, _shaped(part, (*out.shape, *aval.shape))))
-        for part, aval in zip(parts, avals, strict=True)
-    ]
-
-
 def _is_float0(x: ir.ArrayLike) -> bool:
     return ir.get_aval(x).dtype == ir.float0
-
-
-def _rows(value: ir.ArrayLike | None, out_avals: Sequence[Any], aval: ir.ShapedArray) -> list[Any]:
-    """Split a block along its first axis: a part for each result; ``None`` is zeros.
-
-    The parts are weakly typed if the argument, of type ``aval``, is.
-    """
-    if value is None:
-        shapes = [(*out.shape, *aval.shape) for out in out_avals]
-        return [
-            ir.as_array(zeros_of(ir.ShapedArray(s, aval.dtype, aval.weak_type))) for s in shapes
-        ]
-    parts = split(value, [out.size for out in out_avals], axis=0)
-    return [
-        ir.as_array(_weakly_typed_as(aval, _shaped(part, (*out.shape, *aval.shape))))
-        for part, out in zip(parts, out_avals, strict=True)
-    ]
-
-
-def _weakly_typed_as(aval: ir.ShapedArray, x: ir.Array) -> ir.Array:
-    return converted(x, ir.get_aval(x).dtype, aval.weak_type)
-
-
-def _shaped(x: ir.Array, shape: tuple[int, ...]) -> ir.Array:
-    aval = ir.get_aval(x)
-    return x if aval.shape == shape else reshape(x, shape)
 
 
 def _name(fun: object) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from operator import index
+from typing import overload
 
 import numpy as np
 
@@ -28,6 +29,17 @@ __all__ = ["associative_scan", "cumlogsumexp", "cumlogsumexp_p", "cummax", "cumm
 __all__ += ["cummin_p", "cumprod", "cumprod_p", "cumsum", "cumsum_p"]
 
 
+@overload
+def associative_scan(
+    fn: Callable[[ir.Array, ir.Array], ir.ArrayLike],
+    elems: ir.Array | np.ndarray,
+    reverse: bool = False,
+    axis: int = 0,
+) -> ir.Array: ...
+@overload
+def associative_scan[T](
+    fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
+) -> T: ...
 def associative_scan(
     fn: Callable[..., ir.PyTree], elems: ir.PyTree, reverse: bool = False, axis: int = 0
 ) -> ir.PyTree:

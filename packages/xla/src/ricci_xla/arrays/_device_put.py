@@ -1,6 +1,6 @@
 """``device_put`` and ``device_get``: transfers of pytrees of arrays, and waits for them."""
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -184,6 +184,10 @@ def _named(error: Exception, path: tuple[object, ...], leaf: object) -> Exceptio
     return type(error)(f"device_put{which}: {text}")
 
 
+@overload
+def device_get(x: ir.Array | np.ndarray) -> np.ndarray: ...
+@overload
+def device_get(x: ir.PyTree) -> ir.PyTree: ...
 @ir.boundary
 def device_get(x: ir.PyTree) -> ir.PyTree:
     """Copy the arrays of a pytree to the host, as NumPy arrays.
