@@ -113,11 +113,12 @@ def name_methods(cls: type, current: str = "") -> None:
             continue
         for member in vars(base).values():
             kind = type(member)
-            fun = member.__func__ if kind is staticmethod or kind is classmethod else member
-            if type(fun) is FunctionType and (
-                fun.__module__ == current or _is_private(fun.__module__)
-            ):
-                fun.__module__ = module
+            if kind is staticmethod or kind is classmethod:
+                member, kind = member.__func__, FunctionType
+            if kind is FunctionType:
+                named = member.__module__
+                if named != module and (named == current or _is_private(named)):
+                    member.__module__ = module
 
 
 def _is_private(module: str) -> bool:
