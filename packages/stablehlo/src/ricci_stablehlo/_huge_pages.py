@@ -105,7 +105,7 @@ def _kernel_for(
 
 
 def _memory(ctx: Lowering, kernel: NativeKernel, aval: ir.ShapedArray) -> Value:
-    """Write a call that returns memory of its own."""
+    """Write a call that returns an array without values, which shares memory with no other."""
     # Equal calls would be one, whose memory only one value could have.
     ctx.module.huge_values += 1
     number = {"number": f"{ctx.module.huge_values} : i64"}

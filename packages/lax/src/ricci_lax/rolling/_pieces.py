@@ -349,20 +349,20 @@ def operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
     """
     numbers: list[int] = []
     # Most equal operations have the same objects as parameters, so that a look-up compares them.
-    known: dict[Any, int] = {}
+    numbers_by_key: dict[Any, int] = {}
     examples: dict[Any, list[tuple[ir.JaxprEqn, int]]] = {}
     for i, eqn in enumerate(eqns):
         number = i
         if not eqn.effects:
             types = [_literal_key(x) if type(x) is ir.Literal else id(x.aval) for x in eqn.invars]
             key = (eqn.primitive, id(eqn.settings), *types, *map(id, eqn.params.values()))
-            number = known.get(key, -1)
+            number = numbers_by_key.get(key, -1)
             if number < 0:
                 alike = examples.setdefault((eqn.primitive, *types), [])
                 number = next((j for other, j in alike if ir.same_operation(other, eqn)), i)
                 if number == i:
                     alike.append((eqn, i))
-                known[key] = number
+                numbers_by_key[key] = number
         numbers.append(number)
     return np.array(numbers, np.int32)
 

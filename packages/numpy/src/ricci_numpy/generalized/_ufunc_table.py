@@ -108,9 +108,9 @@ def _log_of_sum(
 def _ufunc_of(function: Callable[..., ir.Array], **options: Any) -> ufunc:
     """The ufunc of an elementwise function, by default of two operands."""
     nin = options.pop("nin", 2)
-    made = ufunc(function, nin, 1, call=function, **options)
-    made._is_listed = True
-    return made
+    listed = ufunc(function, nin, 1, call=function, **options)
+    listed._is_listed = True
+    return listed
 
 
 def _strong(x: ir.Array) -> ir.Array:

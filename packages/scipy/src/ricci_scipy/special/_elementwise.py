@@ -104,10 +104,10 @@ def _by_position(
     Returns:
       ``None`` where the call does not fit.
     """
-    rest = list(defaults)[len(args) :]
-    if len(args) > len(defaults) or not all(name in rest for name in keywords):
+    unfilled = list(defaults)[len(args) :]
+    if len(args) > len(defaults) or not all(name in unfilled for name in keywords):
         return None
-    values = [keywords.get(name, defaults[name]) for name in rest]
+    values = [keywords.get(name, defaults[name]) for name in unfilled]
     if any(x is inspect.Parameter.empty for x in values):
         return None
     return (*args, *values)

@@ -17,7 +17,7 @@ _READ_BY_ATTRIBUTES = {("keras.src.saving.keras_saveable", "KerasSaveable")}
 
 
 def is_reduced(kind: type) -> bool:
-    """Whether a class's own reduction, not its attributes, says what an object's state is."""
+    """Whether a class's own reduction, not its attributes, gives an object's state."""
     if kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__:
         return False
     names = {(cls.__module__, cls.__qualname__) for cls in kind.__mro__}
