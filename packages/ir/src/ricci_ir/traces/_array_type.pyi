@@ -4,14 +4,15 @@
 ``integration/arrays/test_array_interface.py`` compares the signatures here with those.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Literal, Protocol, SupportsIndex
 
 import numpy as np
 
 from ._typing import ArrayLike, Axis, DTypeLike, Index, Shape, ShapeLike
 
-__all__ = ["Array", "LateMember", "define_array_methods", "describe_arrays", "register_array_type"]
+__all__ = ["Array", "LateMember", "define_array_methods", "describe_arrays", "dispatch_by_array"]
+__all__ += ["register_array_type"]
 
 class Array:
     """The type of arrays: ``isinstance(x, Array)`` holds for arrays and for traced arrays.
@@ -578,6 +579,11 @@ class IndexedUpdates(Protocol):
 
 def register_array_type(cls: type) -> None:
     """Make a backend's array class an ``Array``, with all the shared methods."""
+
+def dispatch_by_array[T](
+    cls: type[T], split: Callable[[T], tuple[Array, Hashable]], join: Callable[[Hashable, Array], T]
+) -> None:
+    """Let backends dispatch calls with values of a class by the type of the array in each."""
 
 class LateMember:
     """A method or property of arrays whose module is imported when it is first looked up."""
