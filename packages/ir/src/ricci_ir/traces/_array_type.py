@@ -64,8 +64,8 @@ def register_array_type(cls: type) -> None:
             setattr(cls, name, method)
 
 
-def dispatch_by_array[T](
-    cls: type[T], split: Callable[[T], tuple[Array, Hashable]], join: Callable[[Hashable, Array], T]
+def dispatch_by_array[T, K: Hashable](
+    cls: type[T], split: Callable[[T], tuple[Array, K]], join: Callable[[K, Array], T]
 ) -> None:
     """Let backends dispatch calls with values of a class by the type of the array that each holds.
 
@@ -75,7 +75,7 @@ def dispatch_by_array[T](
       join: the inverse.
     """
 
-    def parts(value: T) -> tuple[tuple[Array], Hashable]:
+    def parts(value: T) -> tuple[tuple[Array], K]:
         array, kind = split(value)
         return (array,), kind
 

@@ -580,8 +580,8 @@ class IndexedUpdates(Protocol):
 def register_array_type(cls: type) -> None:
     """Make a backend's array class an ``Array``, with all the shared methods."""
 
-def dispatch_by_array[T](
-    cls: type[T], split: Callable[[T], tuple[Array, Hashable]], join: Callable[[Hashable, Array], T]
+def dispatch_by_array[T, K: Hashable](
+    cls: type[T], split: Callable[[T], tuple[Array, K]], join: Callable[[K, Array], T]
 ) -> None:
     """Let backends dispatch calls with values of a class by the type of the array in each."""
 
