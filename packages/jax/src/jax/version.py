@@ -5,6 +5,6 @@ split this one at its dots.
 """
 
 __version__ = "0.12.0.1"
-__version_info__ = tuple(map(int, __version__.split(".")))
+__version_info__: tuple[int, ...] = tuple(map(int, __version__.split(".")))
 
 __all__ = ["__version__", "__version_info__"]

@@ -18,7 +18,7 @@ __all__ += ["he_normal", "he_uniform", "kaiming_normal", "kaiming_uniform", "lec
 __all__ += ["lecun_uniform", "normal", "ones", "orthogonal", "truncated_normal", "uniform"]
 __all__ += ["variance_scaling", "xavier_normal", "xavier_uniform", "zeros"]
 
-__dir__ = partial(ir.public_names, globals())
+__dir__: Callable[[], list[str]] = partial(ir.public_names, globals())
 
 type Axes = int | Sequence[int]
 type Mode = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -420,9 +420,25 @@ def bind_scatter(
     )
 
 
+class ScatterFunction(Protocol):
+    """A public function of this module, as type checkers see it."""
+
+    def __call__(
+        self,
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+    ) -> Array: ...
+
+
 def _public(
     primitive: Primitive, combine: BinaryFunction | None, name: str, what: str, result: str
-):
+) -> ScatterFunction:
     def scatter(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
@@ -482,22 +498,22 @@ def _public(
     return scatter
 
 
-scatter = _public(
+scatter: ScatterFunction = _public(
     scatter_p, None, "scatter", "Write windows into an array at positions.", "[20, 2, 10]"
 )
-scatter_add = _public(
+scatter_add: ScatterFunction = _public(
     scatter_add_p, add, "scatter_add", "Add windows to parts of an array.", "[21, 2, 13]"
 )
-scatter_sub = _public(
+scatter_sub: ScatterFunction = _public(
     scatter_sub_p, sub, "scatter_sub", "Subtract windows from parts of an array.", "[-19, 2, -7]"
 )
-scatter_mul = _public(
+scatter_mul: ScatterFunction = _public(
     scatter_mul_p, mul, "scatter_mul", "Multiply parts of an array by windows.", "[20, 2, 30]"
 )
-scatter_min = _public(
+scatter_min: ScatterFunction = _public(
     scatter_min_p, min, "scatter_min", "The minimum of parts of an array and windows.", "[1, 2, 3]"
 )
-scatter_max = _public(
+scatter_max: ScatterFunction = _public(
     scatter_max_p,
     max,
     "scatter_max",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -127,7 +127,23 @@ Source: StableHLO scatter.
 """
 
 
-def _segment_reduction(name: str, summary: str, example: list[float]) -> Callable[..., ir.Array]:
+class SegmentReduction(Protocol):
+    """A reduction of this module, as type checkers see it."""
+
+    def __call__(
+        self,
+        data: ir.ArrayLike,
+        segment_ids: ir.ArrayLike,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: object = None,
+        out_sharding: object = None,
+    ) -> ir.Array: ...
+
+
+def _segment_reduction(name: str, summary: str, example: list[float]) -> SegmentReduction:
     """One of the reductions in ``_JOINS``, with its documentation."""
 
     def reduction(
@@ -161,22 +177,22 @@ def _segment_reduction(name: str, summary: str, example: list[float]) -> Callabl
     return reduction
 
 
-segment_sum = _segment_reduction(
+segment_sum: SegmentReduction = _segment_reduction(
     "segment_sum",
     "The sum of the rows of each segment; 0 for segments without rows.",
     [5.0, 0.0, 4.0],
 )
-segment_prod = _segment_reduction(
+segment_prod: SegmentReduction = _segment_reduction(
     "segment_prod",
     "The product of the rows of each segment; 1 for segments without rows.",
     [6.0, 1.0, 4.0],
 )
-segment_min = _segment_reduction(
+segment_min: SegmentReduction = _segment_reduction(
     "segment_min",
     "The least elements of each segment; the dtype's greatest value for segments without rows.",
     [2.0, np.inf, 4.0],
 )
-segment_max = _segment_reduction(
+segment_max: SegmentReduction = _segment_reduction(
     "segment_max",
     "The greatest elements of each segment; the dtype's least value for segments without rows.",
     [3.0, -np.inf, 4.0],
