@@ -70,7 +70,7 @@ def test_namespaces_are_imported_at_their_first_use():
 
 def test_walking_the_package_lists_the_modules_of_ricci():
     program = (
-        "import pkgutil, jax, ricci\n"
+        "import pkgutil, jax.extend.mlir.dialects.stablehlo, ricci\n"
         "for package in ricci, jax:\n"
         "    walk = pkgutil.walk_packages(package.__path__, f'{package.__name__}.')\n"
         "    print(*(info.name.partition('.')[2] for info in walk))\n"

@@ -9,6 +9,7 @@ import ricci_autodiff as ad
 import ricci_batching as batching
 import ricci_ir as ir
 import ricci_lax as lax
+from ricci_lax.authoring import ElementwiseKernel
 from ricci_lax.elementwise import AccuracyMode
 from ricci_xla import jit
 
@@ -117,7 +118,7 @@ def test_results_do_not_depend_on_the_number_of_elements(name, size):
     np.testing.assert_array_equal(part, whole[:size])
 
 
-@ir.composite("unit", kernel="gelu")
+@ir.composite("unit", lower=ElementwiseKernel("gelu"))
 def gaussian_unit(x):
     """x times the normal distribution function of x."""
     number = x.dtype.type

@@ -94,7 +94,9 @@ def listed_modules(package: str) -> list[str]:
     twin = import_module(f"ricci.{package}".removesuffix("."))
     inside = f"{twin.__name__}."
     names = {*modules_inside(twin.__path__)}
-    names |= {name.removeprefix(inside) for name in list(sys.modules) if name.startswith(inside)}
+    # Not those of jaxlib, which are there once something has imported them.
+    loaded = [n for n, module in list(sys.modules.items()) if getattr(module, "__name__", n) == n]
+    names |= {name.removeprefix(inside) for name in loaded if name.startswith(inside)}
     return sorted(name for name in names if "." not in name)
 
 
