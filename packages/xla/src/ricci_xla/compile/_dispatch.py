@@ -80,8 +80,11 @@ def tree_of_arrays(out_tree: PyTreeDef, results: Sequence[Any]) -> PyTreeDef | N
       results: the results. Some are random keys, of which the structure makes containers.
 
     Returns:
-      ``None`` where a result is neither an array nor holds one, such as a token.
+      ``None`` where a result is neither an array nor holds one, such as a token, or is no leaf of
+      the structure: the new value of a reference.
     """
+    if out_tree.num_leaves != len(results):
+        return None
     leaves, tree = dispatch_registry.flatten(tree_unflatten(out_tree, results))
     plain = len(leaves) == len(results) and all(type(x) is ArrayImpl for x in leaves)
     return tree if plain else None
