@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("name", ["float32", "float64"])
 @pytest.mark.parametrize("sampler", [random.uniform, random.normal])
 def test_bits_of_samples(comparison, sampler, name, size):
-    if sampler is random.uniform:
+    if sampler is random.uniform or name == "float32":
         size = min(size, 32767)
     for seed in SEEDS:
         key = random.key(seed)
@@ -36,10 +36,9 @@ def test_bits_of_gumbel_numbers(comparison, size):
     )
 
 
-@pytest.mark.parametrize("name", ["float32", "float64"])
-def test_tails_of_normal_numbers(comparison, name):
-    # Of 4 · 10⁶ numbers some need the polynomials for the tails.
-    comparison.assert_equal_bits(lambda k: random.normal(k, (2000, 2000), name), random.key(3))
+def test_tails_of_normal_numbers(comparison):
+    # Of 4 · 10⁶ numbers some need the third polynomial, which float32 does not have.
+    comparison.assert_equal_bits(lambda k: random.normal(k, (2000, 2000), "float64"), random.key(3))
 
 
 BOUNDS = [(-1.0, 1.0), (-3.3, 1e9 / 7), (2, 1), (0.0, np.inf), (np.nan, 1.0), (-0.0, 0.0), (5, 5)]

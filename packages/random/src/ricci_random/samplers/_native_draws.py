@@ -15,8 +15,8 @@ from ricci_stablehlo import Lowering, NativeKernel, Value, native_kernel, traced
 __all__: list[str] = []
 
 _MOST = 1 << 32  # elements, whose positions have 32 bits
-# More uniform numbers take XLA the same time, and it fuses them with the operations on them.
-_MOST_UNIFORM = 1 << 15
+# XLA takes no longer for more float32 numbers, and fuses them with the operations on them.
+_MOST_FUSED = 1 << 15
 
 
 def draw_kernel(ctx: Lowering, operation: str, key: Value, size: int) -> NativeKernel | None:
@@ -47,7 +47,7 @@ def lower_uniform(
     """Lower uniform numbers between scalar bounds."""
     size = prod(shape)
     kernel = draw_kernel(ctx, "uniform", key, size)
-    if kernel is None or size >= _MOST_UNIFORM or any(x.shape for x in bounds):
+    if kernel is None or size >= _MOST_FUSED or any(x.shape for x in bounds):
         return None
     out = ctx.out
     convert = traced(lambda *xs: [lax.convert_element_type(x, dtype) for x in xs])
@@ -58,7 +58,10 @@ def lower_normal(
     ctx: Lowering, key: Value, *, shape: ir.Shape, dtype: np.dtype
 ) -> list[Value] | None:
     """Lower normal numbers."""
-    kernel = draw_kernel(ctx, "normal", key, prod(shape))
+    size = prod(shape)
+    if dtype == np.float32 and size >= _MOST_FUSED:
+        return None
+    kernel = draw_kernel(ctx, "normal", key, size)
     return None if kernel is None else [kernel.write_elements(ctx, [words_of(key)], ctx.out)]
 
 
