@@ -59,10 +59,10 @@ def lower_normal(
 ) -> list[Value] | None:
     """Lower normal numbers."""
     size = prod(shape)
-    if dtype == np.float32 and size >= _MOST_FUSED:
-        return None
     kernel = draw_kernel(ctx, "normal", key, size)
-    return None if kernel is None else [kernel.write_elements(ctx, [words_of(key)], ctx.out)]
+    if kernel is None or (dtype == np.float32 and size >= _MOST_FUSED):
+        return None
+    return [kernel.write_elements(ctx, [words_of(key)], ctx.out)]
 
 
 def lower_gumbel(
