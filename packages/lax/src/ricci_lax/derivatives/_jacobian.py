@@ -213,44 +213,7 @@ def jacrev(
     return jacobian
 
 
-@overload
-def jacobian[**P](
-    fun: Callable[Concatenate[ir.Array, P], ir.Array],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> ArrayJacobian[P]: ...
-@overload
-def jacobian[**P](
-    fun: Callable[P, ir.PyTree],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[P, ir.PyTree]: ...
-def jacobian(
-    fun: Callable[..., ir.PyTree],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., ir.PyTree]:
-    """The Jacobian in reverse mode: another name of ``jacrev``.
-
-    Args:
-      fun, argnums, has_aux, holomorphic, allow_int: as for ``jacrev``.
-
-    Returns:
-      The function that ``jacrev`` returns.
-
-    Example:
-      >>> import ricci
-      >>> import ricci.numpy as jnp
-      >>> ricci.jacobian(lambda x: x * x[::-1])(jnp.array([1.0, 2.0])).tolist()
-      [[2.0, 1.0], [2.0, 1.0]]
-    """
-    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+jacobian = jacrev
 
 
 @overload
