@@ -43,7 +43,9 @@ REASONS: dict[str, str] = {
     "jsp.stats.gaussian_kde(": _STEPS,
     **dict.fromkeys(("jsp.linalg.cho_factor(", "jsp.linalg.cho_solve("), _METHOD),
     **dict.fromkeys(("jsp.special.lpmn_values(", "jnp.einsum_path("), _STEPS),
-    "jsp.linalg.hilbert(": _STEPS,
+    **dict.fromkeys(("jsp.linalg.hilbert(", "jsp.linalg.hadamard(", "jsp.linalg.dft("), _STEPS),
+    **dict.fromkeys(("jsp.linalg.helmert(", "jsp.linalg.convolution_matrix("), _STEPS),
+    "jax.nn.identity(": _STEPS,
     **dict.fromkeys(("jsp.stats.truncnorm.", "jsp.stats.betabinom."), _NUMBERS),
 }
 
