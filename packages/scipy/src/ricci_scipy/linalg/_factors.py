@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
@@ -18,78 +18,6 @@ from ricci_lax.linalg import svd as svd_of
 from ricci_numpy.authoring import adjoint, check_choice, matrices
 
 __all__ = ["cholesky", "eigh", "lu", "polar", "qr", "svd"]
-
-if TYPE_CHECKING:
-    # Flags decide whether one array is returned or several.
-
-    @overload
-    def svd(
-        a: ArrayLike,
-        full_matrices: bool = True,
-        compute_uv: Literal[True] = True,
-        overwrite_a: bool = False,
-        check_finite: bool = True,
-        lapack_driver: str = "gesdd",
-    ) -> tuple[Array, Array, Array]: ...
-    @overload
-    def svd(
-        a: ArrayLike,
-        full_matrices: bool = True,
-        *,
-        compute_uv: Literal[False],
-        overwrite_a: bool = False,
-        check_finite: bool = True,
-        lapack_driver: str = "gesdd",
-    ) -> Array: ...
-    @overload
-    def svd(
-        a: ArrayLike,
-        full_matrices: bool = True,
-        compute_uv: bool = True,
-        overwrite_a: bool = False,
-        check_finite: bool = True,
-        lapack_driver: str = "gesdd",
-    ) -> Array | tuple[Array, Array, Array]: ...
-    @overload
-    def eigh(
-        a: ArrayLike,
-        b: ArrayLike | None = None,
-        lower: bool = True,
-        eigvals_only: Literal[False] = False,
-        overwrite_a: bool = False,
-        overwrite_b: bool = False,
-        turbo: bool = True,
-        eigvals: None = None,
-        type: int = 1,
-        check_finite: bool = True,
-    ) -> tuple[Array, Array]: ...
-    @overload
-    def eigh(
-        a: ArrayLike,
-        b: ArrayLike | None = None,
-        lower: bool = True,
-        *,
-        eigvals_only: Literal[True],
-        overwrite_a: bool = False,
-        overwrite_b: bool = False,
-        turbo: bool = True,
-        eigvals: None = None,
-        type: int = 1,
-        check_finite: bool = True,
-    ) -> Array: ...
-    @overload
-    def eigh(
-        a: ArrayLike,
-        b: ArrayLike | None = None,
-        lower: bool = True,
-        eigvals_only: bool = False,
-        overwrite_a: bool = False,
-        overwrite_b: bool = False,
-        turbo: bool = True,
-        eigvals: None = None,
-        type: int = 1,
-        check_finite: bool = True,
-    ) -> Array | tuple[Array, Array]: ...
 
 
 def precise_dot(x: ArrayLike, y: ArrayLike) -> Array:
@@ -146,6 +74,34 @@ def _cholesky(a: Array, *, lower: bool) -> Array:
     return adjoint(cholesky_of(adjoint(a), symmetrize_input=False))
 
 
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> tuple[Array, Array, Array]: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Array: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Array | tuple[Array, Array, Array]: ...
 @dispatched("full_matrices", "compute_uv", "overwrite_a", "check_finite", "lapack_driver")
 def svd(
     a: ArrayLike,
@@ -286,6 +242,46 @@ def _lu(a: Array, *, permute_l: bool) -> tuple[Array, ...]:
     "type",
     "check_finite",
 )
+@overload
+def eigh(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    eigvals_only: Literal[False] = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> tuple[Array, Array]: ...
+@overload
+def eigh(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    *,
+    eigvals_only: Literal[True],
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Array: ...
+@overload
+def eigh(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Array | tuple[Array, Array]: ...
 def eigh(
     a: ArrayLike,
     b: ArrayLike | None = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from operator import index
-from typing import TYPE_CHECKING, Literal, cast, overload
+from typing import Literal, cast, overload
 
 import numpy as np
 
@@ -20,34 +20,6 @@ from ._schur import rsf2csf, schur
 from ._systems import square_matrices
 
 __all__ = ["expm", "expm_frechet", "funm", "qr_multiply", "solve_sylvester", "sqrtm"]
-
-if TYPE_CHECKING:
-
-    @overload
-    def expm_frechet(
-        A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[True] = True
-    ) -> tuple[Array, Array]: ...
-    @overload
-    def expm_frechet(
-        A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[False]
-    ) -> Array: ...
-    @overload
-    def expm_frechet(
-        A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
-    ) -> Array | tuple[Array, Array]: ...
-    @overload
-    def funm(
-        A: ArrayLike, func: Callable[[Array], ArrayLike], disp: Literal[True] = True
-    ) -> Array: ...
-    @overload
-    def funm(
-        A: ArrayLike, func: Callable[[Array], ArrayLike], disp: Literal[False]
-    ) -> tuple[Array, Array]: ...
-    @overload
-    def funm(
-        A: ArrayLike, func: Callable[[Array], ArrayLike], disp: bool = True
-    ) -> Array | tuple[Array, Array]: ...
-
 
 # By the bits of a real number: for each order of Padé's approximation, the largest 1-norm of a
 # matrix for which it is exact to working precision (Higham 2005, table 2.3).
@@ -161,6 +133,18 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     return _expm(a, upper_triangular=bool(upper_triangular), max_squarings=index(max_squarings))
 
 
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[True] = True
+) -> tuple[Array, Array]: ...
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: Literal[False]
+) -> Array: ...
+@overload
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> Array | tuple[Array, Array]: ...
 @dispatched("method", "compute_expm")
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
@@ -258,6 +242,16 @@ def _root_of_triangle(t: Array) -> Array:
     return lax.fori_loop(0, n, column, jnp.diag(diagonal))
 
 
+@overload
+def funm(A: ArrayLike, func: Callable[[Array], ArrayLike], disp: Literal[True] = True) -> Array: ...
+@overload
+def funm(
+    A: ArrayLike, func: Callable[[Array], ArrayLike], disp: Literal[False]
+) -> tuple[Array, Array]: ...
+@overload
+def funm(
+    A: ArrayLike, func: Callable[[Array], ArrayLike], disp: bool = True
+) -> Array | tuple[Array, Array]: ...
 def funm(
     A: ArrayLike, func: Callable[[Array], ArrayLike], disp: bool = True
 ) -> Array | tuple[Array, Array]:

@@ -1,6 +1,6 @@
 """Schur and Hessenberg forms."""
 
-from typing import TYPE_CHECKING, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 
@@ -15,25 +15,6 @@ from ricci_numpy.authoring import adjoint, check_choice, matrices
 from ._factors import from_lists, precise_dot
 
 __all__ = ["hessenberg", "rsf2csf", "schur"]
-
-if TYPE_CHECKING:
-    # A flag decides whether one array is returned or two.
-    @overload
-    def hessenberg(
-        a: ArrayLike,
-        *,
-        calc_q: Literal[False] = False,
-        overwrite_a: bool = False,
-        check_finite: bool = True,
-    ) -> Array: ...
-    @overload
-    def hessenberg(
-        a: ArrayLike, *, calc_q: Literal[True], overwrite_a: bool = False, check_finite: bool = True
-    ) -> tuple[Array, Array]: ...
-    @overload
-    def hessenberg(
-        a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
-    ) -> Array | tuple[Array, Array]: ...
 
 
 @dispatched("output")
@@ -74,6 +55,23 @@ def _schur(a: Array, *, is_complex: bool) -> tuple[Array, Array]:
     return t, z
 
 
+# A flag decides whether one array is returned or two.
+@overload
+def hessenberg(
+    a: ArrayLike,
+    *,
+    calc_q: Literal[False] = False,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+) -> Array: ...
+@overload
+def hessenberg(
+    a: ArrayLike, *, calc_q: Literal[True], overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]: ...
+@overload
+def hessenberg(
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array | tuple[Array, Array]: ...
 @dispatched("calc_q", "overwrite_a", "check_finite")
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
