@@ -38,6 +38,7 @@ _ORDERED = (*_INTEGERS, *_FLOATS)
 _ALL = (*_ORDERED, "complex64", "complex128")
 _SUMMED = (*_INTEGERS[1:], "float32", "float64")
 _LEAST_FLOATS = {"float32": 512}
+_TRANSFORMED = dict.fromkeys(("float32", "float64", "complex64", "complex128"), 1)
 _LEAST_DRAWS = {"float32": 8, "float64": 8}
 
 # Measured beside XLA's operations: docs/guides/native.md has the times.
@@ -73,6 +74,7 @@ _KERNELS = {
     "cholesky": _Kernel("RicciCholesky", dict.fromkeys(("float32", "float64"), 16), 4),
     "resample": _Kernel("RicciResample", dict.fromkeys(("float32", "float64"), 4096), 2),
     "dot_general": _Kernel("RicciProducts", dict.fromkeys(("float32", "float64"), 1), 1),
+    "fft": _Kernel("RicciFourier", _TRANSFORMED, 1),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }
 

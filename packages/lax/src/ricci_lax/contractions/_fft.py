@@ -20,7 +20,7 @@ from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.shapes._dynamic_slicing import dynamic_update_slice
 from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, full, iota, transpose
 from ricci_lax.structure._operand_types import array_aval, shape_of
-from ricci_stablehlo import Lowering, Value, int_list, traced
+from ricci_stablehlo import Lowering, Value, int_list, native_kernel, traced
 
 from ._dot import dot_general
 
@@ -232,9 +232,40 @@ def _fft_batch(_axis, args, dims, *, fft_type, fft_lengths):
     return fft(move_dim(args[0], dims[0], 0), fft_type, fft_lengths), 0
 
 
+# The longest rows for the native kernel in bytes, which fit in a core's caches with their copies.
+_LONGEST_ROWS = 1 << 15
+
+
+def _transformed_rows(ctx: Lowering, x: Value, kind: FftType, length: int) -> Value | None:
+    """The transforms of rows by the native kernel, or None where XLA's are as fast."""
+    last = ctx.out.ndim - 1
+    # Pairs of real numbers are transformed as complex ones.
+    shortest, size = (16, 2) if kind in (FftType.FFT, FftType.IFFT) else (32, 1)
+    row_bytes = length * size * real_part(ctx.out.dtype).itemsize
+    if length < shortest or row_bytes > _LONGEST_ROWS or length & (length - 1):
+        return None
+    kernel = native_kernel(ctx, "fft", ctx.out, last)
+    if kernel is None:
+        return None
+    rows = tuple(range(last + 1))[::-1]
+    numbers = {"length": f"{length} : i64", "kind": f"{int(kind)} : i64"}
+    return ctx.custom_call(
+        kernel.target,
+        [x],
+        [ctx.out],
+        backend_config=numbers,
+        operand_layouts=[rows],
+        result_layouts=[rows],
+    )[0]
+
+
 def _fft_lower(ctx: Lowering, x: Value, *, fft_type: FftType, fft_lengths: ir.Shape) -> Value:
     if not ir.is_static_shape(fft_lengths):
         return traced(by_products)(ctx, x, kind=fft_type.name, lengths=fft_lengths)
+    if len(fft_lengths) == 1:
+        rows = _transformed_rows(ctx, x, fft_type, fft_lengths[0])
+        if rows is not None:
+            return rows
     text = f", type = {fft_type.name}, length = {int_list(fft_lengths)}"
     return ctx.emit("stablehlo.fft", [x], ctx.out, text, full=True)
 
