@@ -88,7 +88,8 @@ def permanent_boundary[**P, R](
     names = (*fun.__code__.co_varnames[:count], *template.co_varnames[count:])
     code = replace_constants(template, constants)
     code = code.replace(co_qualname=qualname, co_varnames=names)
-    wrapper = FunctionType(code, globals(), argdefs=fun.__defaults__)
+    # The templates whose parameters all are required have no place for defaults.
+    wrapper = FunctionType(code, globals(), argdefs=None if count else fun.__defaults__)
     wrapper.__kwdefaults__ = fun.__kwdefaults__
     for attribute in WRAPPER_ASSIGNMENTS:
         setattr(wrapper, attribute, getattr(fun, attribute))
@@ -160,6 +161,60 @@ def _dispatching_call(*args: object, **kwargs: object) -> object:
         raise
 
 
+# Most calls pass what is required alone: passing that on without a tuple and a dictionary takes
+# half the time.
+@_boundary_code
+def _dispatching_call_of_first(x: object, *args: object, **kwargs: object) -> object:
+    fun: Any = "<function>"
+    calls: Any = "<calls>"
+    try:
+        if _context.trace is _root:
+            apply = calls._apply if _root.process is calls._evaluate else calls._application()
+            if not args and not kwargs:
+                return apply(x)
+            for argument in args:
+                if type(argument) is tuple and not _is_exact(argument):
+                    break
+            else:
+                if not kwargs or _are_exact(kwargs):
+                    try:
+                        return apply(x, *args, **kwargs)
+                    except ValueError as e:
+                        if not _is_incomparable(e):
+                            raise
+        result = fun(x, *args, **kwargs)
+        return _result(result) if calls.converts else result
+    except Exception as e:
+        _filter(e, "<name>")
+        raise
+
+
+@_boundary_code
+def _dispatching_call_of_both(x: object, y: object, *args: object, **kwargs: object) -> object:
+    fun: Any = "<function>"
+    calls: Any = "<calls>"
+    try:
+        if _context.trace is _root and (type(y) is not tuple or _is_exact(y)):
+            apply = calls._apply if _root.process is calls._evaluate else calls._application()
+            try:
+                if not args and not kwargs:
+                    return apply(x, y)
+                for argument in args:
+                    if type(argument) is tuple and not _is_exact(argument):
+                        break
+                else:
+                    if not kwargs or _are_exact(kwargs):
+                        return apply(x, y, *args, **kwargs)
+            except ValueError as e:
+                if not _is_incomparable(e):
+                    raise
+        result = fun(x, y, *args, **kwargs)
+        return _result(result) if calls.converts else result
+    except Exception as e:
+        _filter(e, "<name>")
+        raise
+
+
 @_boundary_code
 def _dispatching_call_of_one(x: object, /) -> object:
     fun: Any = "<function>"
@@ -190,25 +245,25 @@ def _dispatching_call_of_two(x: object, y: object, /) -> object:
 
 
 @_boundary_code
-def _watching_call(*args: object, **kwargs: object) -> object:
+def _watching_call(x: object, y: object, *args: object, **kwargs: object) -> object:
     fun: Any = "<function>"
     calls: Any = "<calls>"
     try:
         if _context.trace is _root and calls.watched.__code__ is calls.watched_code:
-            for x in args:
-                if type(x) is tuple and not _is_exact(x):
-                    break
-            else:
-                if not kwargs or _are_exact(kwargs):
-                    apply = (
-                        calls._apply if _root.process is calls._evaluate else calls._application()
-                    )
-                    try:
-                        return apply(*args, **kwargs)
-                    except ValueError as e:
-                        if not _is_incomparable(e):
-                            raise
-        return fun(*args, **kwargs)
+            apply = calls._apply if _root.process is calls._evaluate else calls._application()
+            try:
+                if not args and not kwargs:
+                    return apply(x, y)
+                for argument in args:
+                    if type(argument) is tuple and not _is_exact(argument):
+                        break
+                else:
+                    if not kwargs or _are_exact(kwargs):
+                        return apply(x, y, *args, **kwargs)
+            except ValueError as e:
+                if not _is_incomparable(e):
+                    raise
+        return fun(x, y, *args, **kwargs)
     except Exception as e:
         _filter(e, "<name>")
         raise
@@ -218,14 +273,22 @@ def _template(fun: FunctionType) -> CodeType:
     """Return the code of the boundary around a function."""
     if DISPATCHED not in fun.__dict__:
         return _converting_call if "may_return_operand" in fun.__dict__ else _call
-    if fun.__dict__[DISPATCHED].watched is not None:
-        return _watching_call
     code = fun.__code__
-    count = code.co_posonlyargcount
-    plain = count == code.co_argcount and not code.co_kwonlyargcount and not code.co_flags & 0b1100
-    return {1: _dispatching_call_of_one, 2: _dispatching_call_of_two}.get(
-        count if plain else 0, _dispatching_call
-    )
+    count, required = code.co_argcount, code.co_argcount - len(fun.__defaults__ or ())
+    if fun.__dict__[DISPATCHED].watched is not None:
+        template = _watching_call
+    elif code.co_posonlyargcount == count == required and not (
+        code.co_kwonlyargcount or code.co_flags & _TAKES_MORE
+    ):
+        template = {1: _dispatching_call_of_one, 2: _dispatching_call_of_two}.get(count)
+    else:
+        template = {1: _dispatching_call_of_first, 2: _dispatching_call_of_both}.get(required)
+    if template is None:
+        return _dispatching_call
+    return template.replace(co_posonlyargcount=min(template.co_argcount, code.co_posonlyargcount))
+
+
+_TAKES_MORE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def _is_exact(argument: tuple[Any, ...]) -> bool:
@@ -234,7 +297,10 @@ def _is_exact(argument: tuple[Any, ...]) -> bool:
     The dispatcher compares the types of settings, but not those of a tuple's elements. A tuple with
     arrays is no setting, and the dispatcher looks up the types of all its elements.
     """
-    return all(map(_is_exact_element, argument)) or any(hasattr(type(x), "aval") for x in argument)
+    for x in argument:
+        if type(x) is not int and not _is_exact_element(x):
+            return any(hasattr(type(x), "aval") for x in argument)
+    return True
 
 
 def _are_exact(kwargs: Mapping[str, object]) -> bool:
@@ -270,7 +336,7 @@ _root: Any = None
 
 _TEMPLATES = (_call, _converting_call)
 _TEMPLATES += (_dispatching_call, _dispatching_call_of_one, _dispatching_call_of_two)
-_TEMPLATES += (_watching_call,)
+_TEMPLATES += (_dispatching_call_of_first, _dispatching_call_of_both, _watching_call)
 # The index of the wrapped function in ``co_consts``, by the position of the template's code.
 _templates = {
     (code.co_filename, code.co_firstlineno): code.co_consts.index("<function>")
@@ -290,7 +356,9 @@ def user_arguments() -> list[object]:
         by_user = caller is None or not is_own_module(caller.f_globals.get("__name__", ""))
         is_boundary = code.co_qualname == EXPORTED or (by_user and code.co_name == _call.co_name)
         if is_boundary and "args" in values:
-            return [*values["args"], *values["kwargs"].values()]
+            parameters = code.co_varnames[: code.co_argcount]
+            named = [values[name] for name in parameters if name in values]
+            return [*named, *values["args"], *values["kwargs"].values()]
         if by_user or is_boundary:
             names, varargs, keywords, _ = inspect.getargvalues(frame)
             named = [values[name] for name in (*names, *code.co_freevars) if name in values]

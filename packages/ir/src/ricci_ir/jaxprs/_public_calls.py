@@ -232,7 +232,7 @@ def dispatched[F: Callable[..., Any]](
     Args:
       settings: the names of its parameters that are not operands, as by ``static_argnames``.
       watched: a function that it calls, of which a library may replace the code to see the calls:
-        from then on the function itself is called.
+        from then on the function itself is called. Two parameters of the marked one are required.
       integers: the names of operands whose Python integers decide nothing, like floats. Of the
         others, integers are passed to the function in each call.
 
