@@ -29,3 +29,33 @@ def test_functions_of_other_platforms_need_no_rules_outside_of_jit():
     np.testing.assert_array_equal(ricci.vmap(fun)(jnp.ones(2)), jnp.sin(jnp.ones(2)))
     with pytest.raises(NotImplementedError, match="opaque"):
         ricci.jit(ricci.grad(fun))(1.0)
+
+
+@pytest.mark.parametrize(
+    "argument", [1.5, np.float32(1.5), np.arange(3)], ids=["float", "scalar", "ints"]
+)
+def test_functions_made_for_each_call_use_their_own_closures(argument):
+    for offset in (1.0, 2.0, 3.0, 4.0):
+        total, count = lax.platform_dependent(
+            argument,
+            cpu=lambda x: (x + offset, 3),  # noqa: B023
+            default=lambda x: (x - offset, 3),  # noqa: B023
+        )
+        expected = jnp.asarray(argument) + offset
+        assert isinstance(total, ricci.Array) and isinstance(count, ricci.Array)
+        assert total.dtype == expected.dtype
+        assert total.aval.weak_type == expected.aval.weak_type
+        np.testing.assert_array_equal(total, expected)
+
+
+def test_functions_made_for_each_call_are_traced_once():
+    traced: list[bool] = []
+
+    def note(x):
+        traced.append(isinstance(x, ricci.core.Tracer))
+        return x
+
+    for _ in range(6):
+        lax.platform_dependent(2.0, cpu=lambda x: note(x), default=lambda x: -note(x))
+    assert traced.count(True) == 2
+    assert traced.count(False) == 5

@@ -44,4 +44,5 @@ def evaluated_by_operation(jaxpr: ir.Jaxpr, operands: Sequence[Any]) -> list[Any
     remaining.count -= 1
     # Without what a compiled call would not compute, such as callbacks whose results are unused.
     live = ir.live_program(jaxpr, final=True).jaxpr
-    return ir.eval_jaxpr(live, live.consts, *operands)
+    # A result that is a literal of the jaxpr becomes an array, as in later calls.
+    return [ir.as_array(x) for x in ir.eval_jaxpr(live, live.consts, *operands)]
