@@ -199,3 +199,17 @@ def test_arrays_of_keys_are_no_reason_to_stack_in_the_executable(programs):
     layers, keys, x = _layers(), [*ricci.random.split(ricci.random.key(0), DEPTH)], jnp.ones(SIZE)
     _assert_alike(ricci.jit(roll(noisy))(layers, keys, x), ricci.jit(noisy)(layers, keys, x))
     assert [len(packing.stacks) for packing in programs[:1]] == [2]
+
+
+def test_unspecified_shardings_and_layouts_are_no_reason_to_stack_in_the_executable(programs):
+    layers, x = ricci.tree.map(jnp.asarray, _layers()), jnp.ones(SIZE)
+    of_layers = ricci.tree.map(lambda _: None, layers)
+    options = {"in_shardings": (of_layers, None), "out_shardings": (None, of_layers)}
+    rolled = ricci.jit(roll(step), donate_argnums=0, **options)
+    expected = ricci.jit(step)(layers, x)
+    _assert_alike(rolled(layers, x), expected)
+    assert len(programs) == 1
+    placed = ricci.sharding.SingleDeviceSharding(ricci.devices()[0])
+    specified = ricci.jit(roll(step), out_shardings=placed)(_layers(), x)
+    np.testing.assert_allclose(specified[0], expected[0], rtol=1e-4)
+    assert len(programs) == 1

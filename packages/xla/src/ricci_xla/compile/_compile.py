@@ -321,7 +321,7 @@ def _executable(
 ) -> Executable:
     """Return the executable with the shardings, layouts and constants that its calls need."""
     jaxpr, placement, devices = program.jaxpr, lowered.placement, lowered.placement.devices
-    count = len(program.consts)
+    count, used = len(program.consts), frozenset(lowered.used)
     in_shardings, out_shardings = _chosen_shardings(jaxpr, lowered, loaded, count)
     in_shardings = [
         in_memory(sharding, MemorySpace.Host) if argument.on_host else sharding
@@ -348,7 +348,7 @@ def _executable(
         ],
         in_shardings=in_shardings[count:],
         out_shardings=out_shardings,
-        used_arguments=[i in lowered.used for i in range(count, len(jaxpr.invars))],
+        used_arguments=[i in used for i in range(count, len(jaxpr.invars))],
         committed=placement.committed,
         consts=consts,
         effects=jaxpr.effects,
@@ -369,9 +369,9 @@ def _chosen_shardings(
     placement = lowered.placement
     if len(placement.devices) == 1:
         # On one device XLA reports no shardings, so they follow from the placement.
-        default = single_device_sharding(placement.devices[0])
+        default, in_avals = single_device_sharding(placement.devices[0]), jaxpr.in_avals
         return [argument.sharding or default for argument in placement.arguments], [
-            placement.result_sharding(aval, jaxpr.in_avals) or default for aval in jaxpr.out_avals
+            placement.result_sharding(aval, in_avals) or default for aval in jaxpr.out_avals
         ]
     mesh = (
         placement.mesh

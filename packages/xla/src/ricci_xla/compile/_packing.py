@@ -101,11 +101,12 @@ def packing_for(program: Program, leaves: Sequence[Any], options: Options) -> Pa
     (packing,) = jaxpr.derived(("packing", count), lambda: (_packing(program),))
     if packing is None:
         return None
-    unusual = (
-        *(options.device, options.in_shardings, options.out_shardings),
-        *(options.in_layouts, options.out_layouts, device_mesh.value, warm_start_hooks.calls),
-    )
+    unusual = (options.device, device_mesh.value, warm_start_hooks.calls)
     if any(x is not None for x in unusual) or options.keep_unused:
+        return None
+    if any(map(_is_specified, (options.in_shardings, options.out_shardings))):
+        return None
+    if any(map(_is_specified, (options.in_layouts, options.out_layouts))):
         return None
     if checks_results() or checks_errors() or ir.debug_key_reuse.value:
         return None
@@ -123,8 +124,16 @@ def packing_for(program: Program, leaves: Sequence[Any], options: Options) -> Pa
     return packing if is_on_cpu and are_arrays else None
 
 
+def _is_specified(of_leaves: Sequence[object] | None) -> bool:
+    """Whether a leaf has a sharding or a layout. ``nnx.jit`` passes ``None`` for each of them."""
+    return of_leaves is not None and of_leaves.count(None) < len(of_leaves)
+
+
 def packed_options(packing: Packing, options: Options) -> Options:
     """Return the options of the program on stacks, which takes none of them from its caller."""
+    options = options._replace(
+        in_shardings=None, out_shardings=None, in_layouts=None, out_layouts=None
+    )
     if not options.donated:
         return options
     donated = [options.donated[i] for i in packing.arguments]
