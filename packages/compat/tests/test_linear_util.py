@@ -118,3 +118,12 @@ def test_safe_zip_wants_one_length():
     assert api_util.safe_zip([1, 2], [3, 4]) == [(1, 3), (2, 4)]
     with pytest.raises(ValueError, match="shorter"):
         api_util.safe_zip([1, 2], [3])
+
+
+def test_a_function_that_stores_may_be_called_again():
+    fun, out_tree = lu.flatten_fun_nokwargs(lu.wrap_init(add), tree_structure((1, 2)))
+    fun.call_wrapped(1, 2)
+    with pytest.raises(lu.StoreException, match="called before"):
+        fun.call_wrapped(1, 2)
+    assert fun.call_again(1, 2) == [3, 0]
+    assert out_tree() == tree_structure((0, {"z": 0}))

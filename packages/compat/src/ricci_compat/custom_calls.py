@@ -29,10 +29,11 @@ class CustomJVPCall:
         """
 
         def call(*operands: ir.ArrayLike) -> list[Any]:
-            return list(fun.call_wrapped(*operands))
+            return list(fun.call_again(*operands))
 
         def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-            results = list(jvp.call_wrapped(*primals, *tangents))
+            # Each derivative of a recorded call applies the rule again.
+            results = list(jvp.call_again(*primals, *tangents))
             half = len(results) // 2
             return results[:half], results[half:]
 

@@ -40,6 +40,10 @@ class Store:
             raise StoreException("the function has been called before: its store holds a value")
         self._value = (value,)
 
+    def reset(self) -> None:
+        """Empty the cell."""
+        self._value = ()
+
     def __bool__(self) -> bool:
         return bool(self._value)
 
@@ -107,6 +111,13 @@ class WrappedFun:
     def call_wrapped(self, *args: object, **kwargs: object) -> Any:
         """Call the function through its transformations."""
         return self._call(*args, **kwargs)
+
+    def call_again(self, *args: object) -> Sequence[Any]:
+        """Call the function, whose stores may hold the side results of an earlier call."""
+        for store in self.stores:
+            if store is not None:
+                store.reset()
+        return self._call(*args)
 
     def wrap(
         self,
