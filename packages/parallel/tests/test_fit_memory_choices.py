@@ -1,14 +1,26 @@
 """Which residuals ``fit_memory`` recomputes and which it moves to the host, by the link's speed."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 import ricci_ir as ir
 import ricci_lax.recomputation as rc
-from ricci_autodiff import grad, rewrite_differentiated
-from ricci_lax import Differentiated, add, dot, mul, reduce_sum, scan, sin, tanh
+from ricci_autodiff import SymbolicZero, grad, rewrite_differentiated
+from ricci_lax import (
+    Differentiated,
+    add,
+    custom_jvp,
+    dot,
+    mul,
+    reduce_sum,
+    scan,
+    sin,
+    stop_gradient,
+    tanh,
+)
 from ricci_parallel.planning import _fit_memory, chips, fit_memory, memory_plan
 from ricci_parallel.planning._memory_choices import host_operations, promising, recomputations
 from ricci_xla import devices
@@ -38,13 +50,33 @@ def differentiated(fun, *args):
     seen = Differentiated()
     with rewrite_differentiated(seen.look):
         ir.make_jaxpr(grad(fun))(*args)
-    return seen.jaxprs[0]
+    return seen.jaxprs[0], seen.nonzeros[0]
 
 
 def cheapest(host, bytes_at_most):
-    _, _, choices = recomputations(differentiated(loss, W, X), host)
+    _, _, choices = recomputations(*differentiated(loss, W, X), host)
     fitting = [choice for choice in promising(choices) if choice.bytes <= bytes_at_most]
     return min(fitting, key=lambda choice: choice.cost).rewrite
+
+
+def test_rules_get_tangents_of_what_is_differentiated_alone():
+    @custom_jvp
+    def constant(x):
+        return mul(x, 1.0)
+
+    @partial(constant.defjvp, symbolic_zeros=True)
+    def refuse(primals, tangents):
+        assert isinstance(tangents[0], SymbolicZero)
+        return constant(*primals), tangents[0]
+
+    def stopped(ws, x):
+        x = constant(x)
+        for w in ws:
+            x = layer(mul(x, constant(stop_gradient(sin(x)))), w)
+        return reduce_sum(x, (0, 1))
+
+    residuals, _, _ = recomputations(*differentiated(stopped, W, X))
+    assert residuals > 0
 
 
 def test_residuals_go_to_the_host_where_its_link_is_fast():
@@ -55,8 +87,8 @@ def test_residuals_go_to_the_host_where_its_link_is_fast():
 
 
 def test_a_slow_link_serves_limits_that_no_recomputation_meets():
-    _, _, here = recomputations(differentiated(loss, W, X))
-    _, _, there = recomputations(differentiated(loss, W, X), 1e6)
+    _, _, here = recomputations(*differentiated(loss, W, X))
+    _, _, there = recomputations(*differentiated(loss, W, X), 1e6)
     least, other = (min(choice.bytes for choice in choices) for choices in (here, there))
     assert other < least
     assert cheapest(1e6, other).on_host

@@ -7,7 +7,9 @@ from typing import Any
 from ricci_ir import (
     Jaxpr,
     PyTree,
+    Tracer,
     axis_sizes,
+    context,
     eval_jaxpr,
     exported,
     get_aval,
@@ -36,18 +38,18 @@ class Differentiated:
 
     Attributes:
       jaxprs: their jaxprs.
-      arguments: the number of arguments of each, which are the last inputs of its jaxpr; those
-        before are values that it closes over.
+      nonzeros: for each argument of each, whether it is differentiated with respect to that. The
+        arguments are the last inputs of its jaxpr; those before are values that it closes over.
       axis_sizes: the named axes that each is traced under, with their sizes.
       scans: the number of scans in them.
       names: the names of values (by ``checkpoint_name``) in them.
     """
 
-    __slots__ = ("arguments", "axis_sizes", "jaxprs", "names", "scans")
+    __slots__ = ("axis_sizes", "jaxprs", "names", "nonzeros", "scans")
 
     def __init__(self):
         self.jaxprs: list[Jaxpr] = []
-        self.arguments: list[int] = []
+        self.nonzeros: list[tuple[bool, ...]] = []
         self.axis_sizes: list[Any] = []
         self.scans: int = 0
         self.names: set[str] = set()
@@ -58,7 +60,10 @@ class Differentiated:
         def run(*leaves: object) -> Sequence[Any]:
             jaxpr, consts = traced_flat(fun, leaves)
             self.jaxprs.append(jaxpr)
-            self.arguments.append(len(leaves))
+            trace = context.trace
+            self.nonzeros.append(
+                tuple(isinstance(leaf, Tracer) and leaf._trace is trace for leaf in leaves)
+            )
             self.axis_sizes.append(axis_sizes.value)
             self._read(jaxpr)
             return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)

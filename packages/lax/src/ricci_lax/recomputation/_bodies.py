@@ -6,6 +6,7 @@ those of the layers inside, which are rewritten in the operation's own scope.
 
 from collections.abc import Callable, Sequence
 
+import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_lax.control_flow._cond import cond_p
 from ricci_lax.rolling._runs import size_in_bytes
@@ -48,19 +49,34 @@ def _computed(eqn: ir.JaxprEqn) -> int:
     return max(inner) * (eqn.params.get("length") or 1) * ir.copies(eqn)
 
 
-def read_bodies[T](jaxpr: ir.Jaxpr, read: Callable[[ir.Jaxpr], T]) -> list[T]:
+def read_bodies[T](
+    jaxpr: ir.Jaxpr, nonzeros: Sequence[bool], read: Callable[[ir.Jaxpr, Sequence[bool]], T]
+) -> list[T]:
     """Return what a function makes of each jaxpr that is cut instead of a jaxpr, in its scope.
 
     Args:
       jaxpr: the jaxpr.
-      read: takes a jaxpr.
+      nonzeros: for each of its last inputs, whether it is differentiated with respect to that.
+      read: takes a jaxpr, and likewise for each of its inputs.
     """
     jaxpr = inlined(jaxpr)
+    nonzeros = [*[False] * (len(jaxpr.all_invars) - len(nonzeros)), *nonzeros]
     results: list[T] = []
     for place in bodies_to_cut(jaxpr):
         eqn = jaxpr.eqns[place]
-        inner = [*ir.jaxprs_in_params(eqn.params)]
-        results += ir.call_in_scope(eqn, lambda inner=inner: [*map(read, inner)])
+        before = jaxpr.replace(
+            constvars=[],
+            consts=[],
+            invars=jaxpr.all_invars,
+            outvars=eqn.invars,
+            eqns=jaxpr.eqns[:place],
+            effects=ir.join_effects(e.effects for e in jaxpr.eqns[:place]),
+        )
+        operands = ad.linearize_jaxpr(before, nonzeros).nonzeros
+        for body in ir.jaxprs_in_params(eqn.params):
+            # The first operand of a ``cond`` is the branch's number.
+            active = operands[len(operands) - len(body.invars) :]
+            results += ir.call_in_scope(eqn, lambda x=body, active=active: [read(x, active)])
     return results
 
 

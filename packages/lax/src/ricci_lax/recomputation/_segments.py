@@ -8,10 +8,8 @@ Where the layers are inside of a ``shard_map`` or a ``cond``, that is cut inside
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any
-
-import numpy as np
 
 import ricci_autodiff as ad
 import ricci_ir as ir
@@ -108,6 +106,13 @@ class _Segment(ir.TupleRecord):
     crossing: int
 
 
+class _Linear(ir.TupleRecord):
+    """The costs of a segment, and for each result whether it has a tangent."""
+
+    costs: SegmentCosts
+    nonzeros: tuple[bool, ...]
+
+
 class SegmentedFunction:
     """A jaxpr in segments.
 
@@ -143,28 +148,39 @@ class SegmentedFunction:
                 ir.run_equations(segment.eqns, env)
         return [x.operand() if type(x) is ir.Literal else env[x] for x in self.jaxpr.outvars]
 
-    def costs(self, policy: CostlySaved) -> list[SegmentCosts]:
-        """Return the costs of each segment under a policy."""
+    def costs(self, policy: CostlySaved, nonzeros: Sequence[bool]) -> list[SegmentCosts]:
+        """Return the costs of each segment under a policy.
+
+        Args:
+          policy: the policy.
+          nonzeros: for each of the last inputs of the jaxpr, whether it is differentiated. Others
+            are not, so that a user's rule gets the tangents that it gets in the function.
+        """
         # Segments of equal layers have equal costs, which are computed once. One of them stands for
         # all, so that it is linearized once, too.
         numbers: list[int] = self.jaxpr.derived(
             "operation numbers", lambda: operation_numbers(self.jaxpr.eqns).tolist()
         )
         examples: dict[Any, ir.Jaxpr] = self.jaxpr.derived("examples of segments", dict)
-        computed: dict[Any, SegmentCosts] = {}
+        computed: dict[Any, _Linear] = {}
+        inputs = self.jaxpr.all_invars[len(self.jaxpr.all_invars) - len(nonzeros) :]
+        active = set(compress(inputs, nonzeros))
         costs: list[SegmentCosts] = []
         start = 0
         for segment, crossing in self.segments:
             stop = start + len(segment.eqns)
-            key = _structure(segment, numbers[start:stop])
+            tangents = tuple(var in active for var in segment.invars)
+            key = _structure(segment, numbers[start:stop]), tangents
             if policy.on_host:
-                key = key, *self._crosses(segment)
+                key = *key, *self._crosses(segment)
             if key not in computed:
                 example = examples.get(key)
                 if example is None:
                     example = examples[key] = self._checkpointed(segment, policy)
-                computed[key] = _costs(example, 0, policy)
-            costs.append(computed[key]._replace(crossing=crossing))
+                computed[key] = _costs(example, policy, tangents)
+            linear = computed[key]
+            active.update(compress(segment.outvars, linear.nonzeros))
+            costs.append(linear.costs._replace(crossing=crossing))
             start = stop
         return costs
 
@@ -208,9 +224,9 @@ def segment_counts(jaxpr: ir.Jaxpr) -> list[int]:
     return [n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) if n <= most]
 
 
-def _costs(jaxpr: ir.Jaxpr, crossing: int, policy: CostlySaved) -> SegmentCosts:
-    # As if by all inputs that have derivatives: an upper bound of the residuals.
-    nonzeros = [ir.issubdtype(var.aval.dtype, np.inexact) for var in jaxpr.invars]
+def _costs(jaxpr: ir.Jaxpr, policy: CostlySaved, nonzeros: Sequence[bool]) -> _Linear:
+    if not any(nonzeros):
+        return _Linear(SegmentCosts(0, 0, 0, 0, 0, 0.0), (False,) * len(jaxpr.outvars))
     linear = ad.linearize_jaxpr(jaxpr, nonzeros)
     residuals = {*linear.tangent.invars[: len(linear.residuals)]}
     plan = remat_plan(linear.forward, policy, [*residuals])
@@ -219,14 +235,15 @@ def _costs(jaxpr: ir.Jaxpr, crossing: int, policy: CostlySaved) -> SegmentCosts:
     # Arguments are kept anyhow and cost nothing more.
     arguments = {*linear.forward.all_invars}
     size = lambda values: sum(map(size_in_bytes, values))
-    return SegmentCosts(
-        crossing,
+    costs = SegmentCosts(
+        crossing=0,
         residuals=size(residuals - arguments - hosted),
         saved=size(saved - arguments - hosted),
         moved=size(saved & hosted),
         moved_in_scans=size(residuals & hosted),
         again=sum(map(operations, plan.again)),
     )
+    return _Linear(costs, linear.nonzeros)
 
 
 def _structure(segment: ir.Jaxpr, numbers: Sequence[int]) -> tuple[Any, ...]:

@@ -319,16 +319,16 @@ class _Planner:
         # The function with the most residuals decides; the rewrite applies to all of them.
         host = host_operations(devices)
         each: list[tuple[float, float, list[Choice[rc.Recomputation]]]] = []
-        for jaxpr, sizes in zip(seen.jaxprs, seen.axis_sizes, strict=True):
+        for jaxpr, tangents, sizes in zip(seen.jaxprs, seen.nonzeros, seen.axis_sizes, strict=True):
             with ir.axis_sizes(sizes):  # collectives and types name axes
-                each.append(recomputations(jaxpr, host))
+                each.append(recomputations(jaxpr, tangents, host))
         index = max(range(len(each)), key=lambda i: each[i][0])
         residuals, forward, choices = each[index]
         gain = _WORTHWHILE * step_cost(forward, residuals)
         # Bytes of residuals are counted as if none was fused, so that a choice's are at most as far
         # above its peak as the function's.
         self.rough = self.part * estimated / max(residuals, 1.0)
-        jaxpr, arguments = seen.jaxprs[index], seen.arguments[index]
+        jaxpr, arguments = seen.jaxprs[index], len(seen.nonzeros[index])
         pieces, refusal = ([], "") if len(devices) > 1 else choices_in_pieces(jaxpr, arguments)
         choices = [*promising(choices), *pieces]
         offsets: dict[bool, float] = {}

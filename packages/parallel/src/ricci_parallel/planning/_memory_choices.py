@@ -111,12 +111,13 @@ def promising(choices: Sequence[Choice[rc.Recomputation]]) -> list[Choice[rc.Rec
 
 
 def recomputations(
-    jaxpr: ir.Jaxpr, host: float = math.inf
+    jaxpr: ir.Jaxpr, nonzeros: Sequence[bool], host: float = math.inf
 ) -> tuple[float, float, list[Choice[rc.Recomputation]]]:
     """List rewrites of a differentiated function that recompute residuals.
 
     Args:
       jaxpr: its jaxpr.
+      nonzeros: for each of its last inputs, whether it is differentiated with respect to that.
       host: the operations that take as long as moving a byte to the host and back; infinite where
         nothing is to be moved.
 
@@ -124,12 +125,12 @@ def recomputations(
       The bytes of its residuals and the operations of its forward pass, and the rewrites with their
       costs. Where a ``shard_map`` or a ``cond`` holds the layers, those of its jaxpr with the most.
     """
-    of_bodies = rc.read_bodies(jaxpr, lambda body: recomputations(body, host))
+    of_bodies = rc.read_bodies(jaxpr, nonzeros, lambda *body: recomputations(*body, host))
     if of_bodies:
         return max(of_bodies, key=lambda result: result[0])
     whole = rc.SegmentedFunction(jaxpr, 1)
     nothing = rc.CostlySaved(math.inf)
-    residuals = sum(cost.residuals for cost in whole.costs(nothing))
+    residuals = sum(cost.residuals for cost in whole.costs(nothing, nonzeros))
     forward = sum(map(rc.operations, whole.jaxpr.eqns))
     levels = sorted(rc.costs_per_byte(jaxpr))
     levels = levels[:: -(-len(levels) // _LEVELS)] if levels else []
@@ -144,7 +145,7 @@ def recomputations(
             segmented = None if scans else rc.SegmentedFunction(jaxpr, count)
             for policy in policies:
                 pieces = segmented or rc.SegmentedFunction(jaxpr, count, policy)
-                costs = pieces.costs(policy)
+                costs = pieces.costs(policy, nonzeros)
                 in_scans = rc.repeated_in_scans(jaxpr, policy) if scans else 0.0
                 for recomputed in range(0 if scans else 1, len(costs) + 1):
                     change = rc.Recomputation(
