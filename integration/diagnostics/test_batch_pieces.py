@@ -42,6 +42,17 @@ def cross_entropy(w, x, y):
     return -jnp.mean(jnp.take_along_axis(logits, y[:, None], 1))
 
 
+@ricci.custom_jvp
+def scaled(h):
+    return jnp.sin(h) * 2.0
+
+
+@scaled.defjvp
+def scaled_jvp(primals, tangents):
+    (h,), (t,) = primals, tangents
+    return scaled(h), t * jnp.cos(h) * (2.0 + 0.0 * jnp.arange(N)[:, None])
+
+
 SUMS = {
     "a sum": lambda w, x, y: jnp.sum(jnp.tanh(x @ w)),
     "a mean, with decay of weights": lambda w, x, y: jnp.mean((x @ w) ** 2) + 0.1 * jnp.sum(w**2),
@@ -60,6 +71,9 @@ SUMS = {
     "a convolution": convolved,
     "a checkpoint": lambda w, x, y: jnp.sum(ricci.checkpoint(lambda x: jnp.sin(x @ w))(x)),
     "a jitted part": lambda w, x, y: jnp.sum(ricci.jit(lambda x: jnp.sin(x @ w))(x)),
+    "a mapped function with a derivative rule": lambda w, x, y: jnp.sum(
+        ricci.vmap(lambda row: nn.relu(row @ w))(x)
+    ),
     "joined and padded columns": lambda w, x, y: jnp.sum(
         jnp.pad(jnp.concatenate([x, x @ w, jnp.ones((N, 1))], 1), ((0, 0), (1, 0)))[:, 2:] ** 2
     ),
@@ -79,6 +93,7 @@ OTHERS = {
     ),
     "all pairs": (lambda w, x, y: jnp.sum(jnp.tanh(x @ w @ x.T)), "dot_general"),
     "axes that are joined": (lambda w, x, y: jnp.sum(jnp.sin((x @ w).T.reshape(-1))), "reshape"),
+    "a rule with a constant for each example": (lambda w, x, y: jnp.sum(scaled(x @ w)), "mul"),
     "no batch in it": (lambda w, x, y: jnp.sum(w**2), "the result is not a sum"),
 }
 

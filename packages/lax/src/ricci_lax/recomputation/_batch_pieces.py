@@ -21,10 +21,12 @@ from ricci_lax.custom._jvp import custom_jvp_call_p
 from ricci_lax.derivatives._checkpoint import remat_p
 from ricci_lax.derivatives._recomputation import traced_flat
 from ricci_lax.elementwise import add, convert_element_type, div, mul
-from ricci_lax.shapes import dynamic_slice_in_dim
+from ricci_lax.shapes import dynamic_slice_in_dim, slice_in_dim
 from ricci_lax.staged_calls._staged_call import inlined
 from ricci_lax.structure import full, reshape
+from ricci_lax.structure._broadcasting import broadcast_in_dim_p
 
+from ._piece_derivatives import PiecedRule
 from ._piece_rules import (
     ADDING,
     RULES,
@@ -203,6 +205,9 @@ class _Rewriter:
 
     def __init__(self, rows: int, count: int):
         self._rows, self._count = rows, count
+        self._in_rule = False
+        # The axes along which results of broadcasts are the same.
+        self._uniform: dict[ir.Var, set[int]] = {}
 
     def rewritten(
         self, jaxpr: ir.Jaxpr, forms: Sequence[Form], has_index: bool = False
@@ -249,6 +254,9 @@ class _Rewriter:
             if all(form is None for form in operands):
                 ir.run_equations([eqn], local)
                 out_forms: Sequence[Form] = [None] * len(eqn.outvars)
+                if eqn.primitive is broadcast_in_dim_p:
+                    (out,), dims = eqn.outvars, eqn.params["broadcast_dimensions"]
+                    self._uniform[out] = {*range(len(shape(out)))}.difference(dims)
             elif eqn.effects:
                 raise refuse(eqn, "has side effects")
             else:
@@ -266,10 +274,16 @@ class _Rewriter:
         prim, name = eqn.primitive, eqn.primitive.name
         if prim is scan_p:
             return self._scan(eqn, forms, local, index)
-        for primitive, param in ((custom_jvp_call_p, "call_jaxpr"), (remat_p, "jaxpr")):
-            if prim is primitive:
-                inner, out_forms = self.rewritten(eqn.params[param], forms)
-                return eqn.replace(params={**eqn.params, param: inner}), out_forms
+        if prim is remat_p:
+            inner, out_forms = self.rewritten(eqn.params["jaxpr"], forms)
+            return eqn.replace(params={**eqn.params, "jaxpr": inner}), out_forms
+        if prim is custom_jvp_call_p:
+            inner, out_forms = self.rewritten(eqn.params["call_jaxpr"], forms)
+            avals = [x.aval for x in eqn.invars]
+            rule = PiecedRule(eqn.params["jvp"], avals, forms, out_forms, self.rewritten)
+            if not self._in_rule:
+                self._check(rule)
+            return eqn.replace(params={**eqn.params, "call_jaxpr": inner, "jvp": rule}), out_forms
         if SUM in forms:
             self._check_sums(eqn, forms)
             if name in ADDING:
@@ -301,6 +315,8 @@ class _Rewriter:
             value = atom.operand() if isinstance(atom, ir.Literal) else local[atom]
             if form == SUM:
                 new = div(value, full((), self._count, atom.aval.dtype))
+            elif isinstance(atom, ir.Var) and form in self._uniform.get(atom, ()):
+                new = slice_in_dim(value, 0, self._rows, axis=form)
             elif index is None:
                 raise refuse(eqn, "reads a constant for each example inside of a call")
             else:
@@ -315,6 +331,14 @@ class _Rewriter:
         alone = all(form in (None, SUM) for form in forms)
         if not (inexact and alone and (eqn.primitive.name in ADDING or linear_in_sums(eqn, forms))):
             raise refuse(eqn, "is not linear in a sum over the batch")
+
+    def _check(self, rule: PiecedRule) -> None:
+        # A rule mostly calls its function, whose rule it does not use.
+        self._in_rule = True
+        try:
+            rule.check()
+        finally:
+            self._in_rule = False
 
     def _scan(
         self, eqn: ir.JaxprEqn, forms: Sequence[Form], local: dict[Any, Any], index: ir.Array | None
