@@ -1,5 +1,7 @@
 """Forms of rules: ``custom_vjp`` with recomputation or accumulators, ``custom_gradient``."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import ricci_lax as lax
 from ricci_autodiff import grad, vjp
 from ricci_batching import vmap
 from ricci_ir import clear_caches, enable_x64, jaxprs_in_params, make_jaxpr
-from ricci_lax import checkpoint, custom_gradient, custom_vjp
+from ricci_lax import checkpoint, custom_gradient, custom_jvp, custom_vjp
 from ricci_lax import checkpoint_policies as policies
 from ricci_xla import jit
 
@@ -309,6 +311,43 @@ def test_generic_batching_changes_nothing():
         lambda x: (x, None), lambda _, ct: (lax.mul(ct, np.float32(3)),), generic_batching=True
     )
     assert vmap(grad(f))(X).tolist() == [3, 3]
+
+
+@partial(custom_jvp, nondiff_argnums=(0,))
+def powers(exponents, x):
+    return [np.float32(1) if n == 0 else lax.integer_pow(x, n) for n in exponents]
+
+
+@powers.defjvp
+def _powers_jvp(exponents, primals, tangents):
+    """Calls the function with more static arguments each time."""
+    (x,), (dx,) = primals, tangents
+    lower = tuple(max(0, n - 1) for n in exponents)
+    outs = powers(exponents + lower, x)
+    values, factors = outs[: len(lower)], outs[len(lower) :]
+    slopes = [
+        lax.mul(np.float32(n), lax.mul(y, dx)) for n, y in zip(exponents, factors, strict=True)
+    ]
+    return values, [
+        np.float32(0) if n == 0 else dy for n, dy in zip(exponents, slopes, strict=True)
+    ]
+
+
+square = custom_vjp(lambda x: (np.float32(1), lax.mul(x, x)))
+square.defvjp(
+    lambda x: (square(x), x), lambda x, cts: (lax.mul(lax.mul(np.float32(2), x), cts[1]),)
+)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jit])
+def test_rules_that_call_their_function_are_batched(around):
+    one, line, cube = around(vmap(partial(powers, (0, 1, 3))))(Y)
+    np.testing.assert_array_equal([one, line, cube], [[1, 1], Y, Y**3])
+    cubed = lambda x: powers((0, 1, 3), x)[2]
+    np.testing.assert_allclose(around(vmap(grad(cubed)))(Y), 3 * Y**2)
+    np.testing.assert_allclose(around(vmap(grad(grad(cubed))))(Y), 6 * Y)
+    np.testing.assert_array_equal(around(vmap(square))(Y), [[1, 1], Y * Y])
+    np.testing.assert_allclose(around(vmap(grad(lambda x: square(x)[1])))(Y), 2 * Y)
 
 
 def test_custom_remat_is_deprecated():

@@ -1,5 +1,6 @@
 """Rules derived from users' rules: for batches, for live results alone, for rematerialisation."""
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import compress
@@ -17,7 +18,20 @@ from ._eager_call import BatchedEagerCall
 from ._shared_rules import rule_pair
 
 
+class _Examined(threading.local):
+    """The functions whose rules are being traced for their batch dimensions, outermost first."""
+
+    customs: tuple[object, ...] = ()
+
+
+_examined = _Examined()
+# Rules call their own functions, perhaps with other static arguments each time, as those of
+# recursively defined polynomials do. Such calls have rules that call them again, without end.
+_MOST_CALLS_OF_ITSELF = 2
+
+
 def joint_batch(
+    custom: object,
     call_jaxpr: ir.Jaxpr,
     axis: Axis,
     dims: Sequence[int | None],
@@ -28,6 +42,10 @@ def joint_batch(
     A result is not batched if neither the function nor its rule makes it depend on the batch.
 
     Args:
+      custom: the function.
+      call_jaxpr: its jaxpr for one example.
+      axis: the batch axis.
+      dims: the batch dimensions of the operands.
       dims_of_rule: the batch dimensions of the results of the rule, given the operands' types.
     """
     batched, natural = batch_jaxpr(call_jaxpr, axis, dims)
@@ -36,11 +54,15 @@ def joint_batch(
     # A call is computed by its jaxpr, or by its rule once it is differentiated, and these may batch
     # different results. One that either of them batches is batched, so that both agree.
     out_dims = [None if d is None else 0 for d in natural]
-    if None in out_dims:
+    outer = _examined.customs
+    if None in out_dims and outer.count(custom) < _MOST_CALLS_OF_ITSELF:
+        _examined.customs = (*outer, custom)
         try:
             others = dims_of_rule(batched.in_avals)
         except Exception:  # noqa: BLE001 (the rule fails; it raises this again when it is used)
             others = out_dims
+        finally:
+            _examined.customs = outer
         out_dims = [
             None if d is other is None else 0 for d, other in zip(out_dims, others, strict=True)
         ]

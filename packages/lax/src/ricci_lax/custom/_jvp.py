@@ -324,9 +324,8 @@ def _dims_of_rule(rule: BatchedRule, avals: Sequence[ir.ShapedArray]) -> Sequenc
 
 
 def _batch(axis, args, dims, *, call_jaxpr, jvp, name, symbolic_zeros):
-    batched, out_dims = joint_batch(
-        call_jaxpr, axis, dims, partial(_dims_of_rule, BatchedRule(jvp, axis, dims, None))
-    )
+    dims_of_rule = partial(_dims_of_rule, BatchedRule(jvp, axis, dims, None))
+    batched, out_dims = joint_batch(jvp.custom, call_jaxpr, axis, dims, dims_of_rule)
     rule = BatchedRule(jvp, axis, dims, out_dims)
     outs = custom_jvp_call_p.bind(
         *args, call_jaxpr=batched, jvp=rule, name=name, symbolic_zeros=symbolic_zeros

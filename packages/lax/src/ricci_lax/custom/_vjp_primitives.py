@@ -108,7 +108,7 @@ def _dims_of_rule(rules: BatchedRules, avals: Sequence[ir.ShapedArray]) -> Seque
 
 def _batch(axis, args, dims, *, bwd, call_jaxpr, fwd, name, symbolic_zeros):
     dims_of_rule = partial(_dims_of_rule, BatchedRules(fwd, bwd, axis, dims, None))
-    batched, out_dims = joint_batch(call_jaxpr, axis, dims, dims_of_rule)
+    batched, out_dims = joint_batch(_custom_of(fwd), call_jaxpr, axis, dims, dims_of_rule)
     rules = BatchedRules(fwd, bwd, axis, dims, out_dims)
     outs = custom_vjp_call_p.bind(
         *args,
