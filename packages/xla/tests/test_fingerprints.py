@@ -1,9 +1,112 @@
 """Fingerprints of the values that a warm start depends on."""
 
+import sys
+from functools import singledispatch
+from types import ModuleType
+
+import pytest
+
+from ricci_pytree import register_static, registered_nodes
 from ricci_xla import jit
 from ricci_xla.warm._fingerprint import fingerprint
+from ricci_xla.warm._reads import returns_nothing
 
 
 def test_fingerprints_of_guarded_functions_include_their_closure():
     one, other = jit(static_argnums=0), jit(static_argnums=1)
     assert fingerprint(one) == fingerprint(jit(static_argnums=0)) != fingerprint(other)
+
+
+class Tracked(set):
+    """A set with an attribute, whose state Python reads by ``copyreg``."""
+
+    __module__ = "a_library"
+    tracker = None
+
+
+def test_reading_an_objects_state_leaves_its_class_as_it_was():
+    before = fingerprint(Tracked)
+    assert Tracked.__reduce_ex__(Tracked(), 4)
+    assert "__slotnames__" in vars(Tracked)
+    assert fingerprint(Tracked) == before
+
+
+def test_calls_of_a_dispatching_function_leave_it_as_it_was():
+    @singledispatch
+    def kind(x):
+        return "any"
+
+    kind.register(int, lambda x: "int")
+    before = fingerprint(kind)
+    assert [kind(1), kind("")] == ["int", "any"]
+    assert fingerprint(kind) == before
+    kind.register(str, lambda x: "str")
+    assert fingerprint(kind) != before
+
+
+def test_registered_classes_of_ricci_do_not_count(monkeypatch):
+    node = registered_nodes[list]
+    before = fingerprint(registered_nodes)
+    monkeypatch.setitem(registered_nodes, type("Own", (), {"__module__": "ricci_ir"}), node)
+    assert fingerprint(registered_nodes) == before
+    register_static(type("Theirs", (), {"__module__": "a_library"}))
+    assert fingerprint(registered_nodes) != before
+
+
+def test_a_dispatcher_of_numba_is_its_function_and_its_options(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba.core.registry", ModuleType("numba.core.registry"))
+    fields = {"__module__": "numba.core.registry", "__qualname__": "CPUDispatcher"}
+    CPUDispatcher = type("CPUDispatcher", (), fields)
+
+    def dispatcher(function, **options):
+        value = CPUDispatcher()
+        value.py_func, value.targetoptions = function, options
+        value.compiler = sys._getframe()  # has no fingerprint
+        return value
+
+    square, cube = (lambda x: x * x), (lambda x: x * x * x)
+    one = fingerprint(dispatcher(square, nopython=True))
+    assert one == fingerprint(dispatcher(square, nopython=True))
+    assert one != fingerprint(dispatcher(cube, nopython=True))
+    assert one != fingerprint(dispatcher(square, nopython=False))
+
+
+def _early(x):
+    if x:
+        return
+    x.append(1)
+
+
+def _failing(x):
+    raise ValueError(x)
+
+
+def _sometimes(x):
+    if x:
+        return None
+    return x
+
+
+def _generator(x):
+    yield x
+
+
+async def _coroutine():
+    pass
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (_early, True),
+        (_failing, True),
+        (lambda: None, True),
+        (lambda: 0, False),
+        (lambda x: x or None, False),
+        (_sometimes, False),
+        (_generator, False),
+        (_coroutine, False),
+    ],
+)
+def test_functions_that_return_nothing(function, expected):
+    assert returns_nothing(function.__code__) is expected

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from decimal import Decimal
 from enum import Enum
-from functools import lru_cache, partial
+from functools import lru_cache, partial, singledispatch
 from operator import attrgetter
 from random import Random
 from types import (
@@ -50,9 +50,11 @@ from ._classes import Classes
 from ._object_states import (
     HEAP_TYPE,
     built_in_base,
+    determining_attributes,
     harmless_state,
     has_own_state,
     is_reduced,
+    members_of,
     slots_of,
 )
 from ._plain_states import decimal_state, logger_state, notes_of, registered_classes
@@ -65,6 +67,7 @@ _by_name = (
     *(BuiltinFunctionType, ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
     *(MethodDescriptorType, WrapperDescriptorType),
 )
+_dispatching = singledispatch(len).__code__  # pyright: ignore[reportAttributeAccessIssue]
 _locks = (type(threading.Lock()), type(threading.RLock()))
 
 
@@ -164,6 +167,8 @@ _plain: dict[type, Callable[[Any], bytes | str]] = {
 
 
 def _write_mapping(writer: _Writer, value: Mapping[Any, Any]) -> None:
+    if value is registered_nodes:  # Ricci's own classes are registered when they are first needed
+        value = {kind: node for kind, node in value.items() if not is_fixed(kind.__module__)}
     writer.mark("count", str(len(value)))
     for key, item in value.items():
         writer.feed(key)
@@ -236,6 +241,9 @@ def _write_function(writer: _Writer, value: FunctionType) -> None:
         return
     if value.__closure__ is None and is_fixed(value.__module__):
         return
+    if value.__code__ is _dispatching:  # its closure has a cache beside its functions by class
+        _write_mapping(writer, value.__dict__["registry"])
+        return
     writer.feed(value.__code__)
     writer.feed_all(value.__closure__ or ())
     writer.feed_all(value.__defaults__ or ())
@@ -297,20 +305,9 @@ def _write_class_content(writer: _Writer, value: type) -> None:
     writer.feed_all(notes_of(value))
     writer.feed_all(registered_classes(value))
     writer.feed_all(registered_nodes.get(value, ()))  # perhaps generated code, in no module's file
-    for name, item in sorted(_members_of(value).items()):
-        if name not in _class_names_of_python:
-            writer.mark("attribute", name)
-            writer.feed(item)
-
-
-# Not the attribute, which classes of proxies define for their objects.
-_members_of: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
-
-# Attributes that Python and modules such as ``abc`` put into every class.
-_class_names_of_python = frozenset(
-    "__dict__ __weakref__ __module__ __doc__ __annotations__ __abstractmethods__ _abc_impl "
-    "__firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__".split()
-)
+    for name, item in members_of(value):
+        writer.mark("attribute", name)
+        writer.feed(item)
 
 
 def _write_by_name(writer: _Writer, value: object) -> None:
@@ -490,7 +487,10 @@ def _writer_of(kind: type) -> Callable[[_Writer, Any], None]:
         write = next((write for cls, write in _writers if issubclass(kind, cls)), None)
         if write is None:
             write = _write_runtime_array if hasattr(kind, "aval") else _write_object
-            if kind.__name__ == "PjitFunction":
+            determining = determining_attributes(kind)
+            if determining:
+                write = _write_parts(*determining)
+            elif kind.__name__ == "PjitFunction":
                 write = _write_jitted
             elif kind.__module__ == "typing":  # annotations
                 write = _write_text

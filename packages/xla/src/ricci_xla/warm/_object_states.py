@@ -1,5 +1,6 @@
 """States of objects: the attributes that their classes give them, and what C code hides."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 # Attributes that number objects, and that no jaxpr depends on, by module and class; keras stores
@@ -10,10 +11,40 @@ _HARMLESS_STATE = {
     ("keras.src.utils.tracking", "Tracker"): ("stored_ids",),
 }
 
+# Attributes that Python and modules such as ``abc`` and ``copyreg`` put into classes, the last one
+# when the state of an object is first read.
+_CLASS_NAMES_OF_PYTHON = frozenset(
+    "__dict__ __weakref__ __module__ __doc__ __annotations__ __abstractmethods__ _abc_impl "
+    "__firstlineno__ __static_attributes__ __orig_bases__ __parameters__ __type_params__ "
+    "__annotations_cache__ __slotnames__".split()
+)
+
+# Not the attribute, which classes of proxies define for their objects.
+_all_members_of: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
+
+
+def members_of(kind: type) -> list[tuple[str, Any]]:
+    """The members that a class defines itself, by name, in the order of their names."""
+    members = _all_members_of(kind)
+    return [(name, members[name]) for name in sorted(members.keys() - _CLASS_NAMES_OF_PYTHON)]
+
 
 # Classes whose ``__reduce__`` computes more than a state, by module and class: that of keras writes
 # the model to a file in memory, and numbers objects on the way.
 _READ_BY_ATTRIBUTES = {("keras.src.saving.keras_saveable", "KerasSaveable")}
+
+# Classes whose objects are determined by some attributes, by module and class. The dispatcher of
+# numba refers to its compiler, whose state is in C++; a call of one is not kept. The functions of
+# plum cache the method for each type beside the list of their methods.
+_DETERMINING = {
+    ("numba.core.registry", "CPUDispatcher"): ("py_func", "targetoptions"),
+    ("plum._function", "Function"): ("_resolved", "_pending"),
+}
+
+
+def determining_attributes(kind: type) -> tuple[str, ...]:
+    """The names of the attributes that alone determine a class's objects; empty if all count."""
+    return _DETERMINING.get((kind.__module__, kind.__qualname__), ())
 
 
 def is_reduced(kind: type) -> bool:

@@ -159,8 +159,14 @@ _IMPURE_PARTS = (
 _SEEDED = frozenset(
     "default_rng RandomState Generator SeedSequence PCG64 PCG64DXSM MT19937 Philox SFC64".split()
 )
-# Libraries outside of Python whose functions in C are known to keep no state.
-_PURE_LIBRARIES = frozenset(("scipy", "flaxlib", "flaxlib_cpp", "optree", "msgpack"))
+# Functions of libraries that read what is not watched for the texts of errors, by module and name.
+# Those texts are in Python callbacks, with which no executable is kept.
+ERROR_REPORTERS = frozenset(
+    (("equinox._errors", "branched_error_if_impl"), ("equinox._jit", "_call"))
+)
+# Libraries outside of Python whose functions in C are known to keep no state that is not written
+# with their objects.
+_PURE_LIBRARIES = frozenset(("scipy", "flaxlib", "flaxlib_cpp", "optree", "msgpack", "plum"))
 _DESCRIPTORS = (ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType)
 # Modules of the types of extension functions that have a ``__module__``.
 _WITH_MODULES = ("nanobind", "_cython")

@@ -7,6 +7,8 @@ have any attribute read whose name occurs in code that runs.
 
 from dis import Instruction, get_instructions
 from functools import lru_cache
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from itertools import pairwise
 from types import CodeType
 from typing import NamedTuple
 
@@ -125,3 +127,22 @@ def _constant_attribute(
                 reflector = instructions[at - 1].argval
                 return Read(read.name, attributes, False, reflector), [after.offset]
     return read, []
+
+
+@lru_cache(maxsize=1024)
+def returns_nothing(code: CodeType) -> bool:
+    """Whether a function returns ``None`` always, so that its result depends on nothing."""
+    if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
+        return False
+    instructions = [i for i in get_instructions(code) if i.opname != "EXTENDED_ARG"]
+    for before, instruction in pairwise(instructions):
+        if instruction.opname == "RETURN_CONST":
+            is_none = instruction.argval is None
+        elif instruction.opname == "RETURN_VALUE":
+            is_constant = before.opname == "LOAD_CONST" and not instruction.is_jump_target
+            is_none = is_constant and before.argval is None
+        else:
+            continue
+        if not is_none:
+            return False
+    return True

@@ -171,6 +171,7 @@ _kernel = re.compile(rf"lapack_|hybrid|{NATIVE}\w*")
 
 def encode_program(
     executable: Executable,
+    text: str,
     programs: Programs,
     name: str,
     arg_names: Sequence[str],
@@ -181,22 +182,12 @@ def encode_program(
     """A record of an executable.
 
     Raises:
-      NoFingerprint: if it cannot be run by another process: it has side effects or callbacks, is
-        compiled for a topology, or has a part that cannot be written.
+      NoFingerprint: if it has a part that cannot be written.
     """
-    if executable.effects:
-        raise NoFingerprint(f"it has side effects: {', '.join(map(str, executable.effects))}")
-    if not executable.is_loaded:
-        raise NoFingerprint("it is compiled for a topology")
-    if any(layout is not None for layout in executable.in_layouts):
-        raise NoFingerprint("its arguments have layouts of their own")
     size = sum(const.nbytes for const in executable.consts)
     if size > _MOST_CONSTANT_BYTES:
         raise NoFingerprint(f"it closes over arrays of {size / 2**20:.0f} MiB. Pass them to it")
     devices = executable.loaded.local_devices()
-    text = executable.loaded.get_hlo_text()
-    if "xla_ffi_python" in text or "xla_python" in text:
-        raise NoFingerprint("it calls Python functions")
     try:
         return ProgramRecord(
             name,

@@ -26,6 +26,7 @@ from ._bundle import Bundle, WarmCall
 from ._classes import Classes
 from ._dependencies import dependencies, difference
 from ._fingerprint import NoFingerprint, fingerprint
+from ._portability import check_portable
 from ._records import CallRecord, decode_program, encode_program
 from ._watch import Watch
 
@@ -141,6 +142,8 @@ class Call:
             if self._reason is not None:
                 raise NoFingerprint(self._reason)
             program = compiled.program
+            text = compiled.executable.loaded.get_hlo_text()
+            check_portable(compiled.executable, text, program.jaxpr)
             modules = self.bundle.positions(dependencies(self._watch, self.bundle.ignored))
             record = CallRecord(
                 self.function,
@@ -149,6 +152,7 @@ class Call:
                 seconds,
                 encode_program(
                     compiled.executable,
+                    text,
                     self.bundle.programs,
                     program.name,
                     program.arg_names,

@@ -18,8 +18,17 @@ from typing import Any
 from ._classes import Classes
 from ._events import events, finds_modules
 from ._fingerprint import NoFingerprint, fingerprint, is_plain, state_digest
-from ._purity import find_source, impurity, is_compiled, is_fixed, is_lazy, is_of_python, is_pure
-from ._reads import Import, Read, reads_of
+from ._purity import (
+    ERROR_REPORTERS,
+    find_source,
+    impurity,
+    is_compiled,
+    is_fixed,
+    is_lazy,
+    is_of_python,
+    is_pure,
+)
+from ._reads import Import, Read, reads_of, returns_nothing
 
 _monitoring = sys.monitoring
 _lock = threading.Lock()
@@ -105,7 +114,7 @@ class Watch:
         # A module that is passed on may be read anywhere later. Its attributes that count are those
         # whose names occur in any code that ran.
         self._attributes |= reads.attributes
-        if module in _INTROSPECTIVE:
+        if module in _INTROSPECTIVE or (module, code.co_qualname) in ERROR_REPORTERS:
             self._introspective.add(code)
         elif reads.introspection:
             self._fail(
@@ -147,13 +156,16 @@ class Watch:
     def start_impure(self, frame: FrameType) -> None:
         """Check impure code of Python or NumPy: record the environment variable, or fail."""
         module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_qualname
-        if not _is_for_user(frame):
+        caller = _users_caller(frame)
+        if caller is None:
             return
         if module == "os" and name == "_Environ.__getitem__":
             self._note_value(ENVIRONMENT, os.fsdecode(frame.f_locals["key"]))  # or of os.environb
         elif module == "os" and name in _ENVIRONMENT_LISTINGS:
             self._note_value(ENVIRONMENT, ALL)
-        elif not (module == "os" and name in _ENVIRONMENT_ACCESS):
+        elif module == "os" and name in _ENVIRONMENT_ACCESS:
+            return
+        elif caller.f_code not in self._introspective:
             self._fail(f"{module}.{name}", "its results are not watched")
 
     def finish(self) -> None:
@@ -185,9 +197,12 @@ class Watch:
                     self._holders.get(identity, kind),
                     f"its {kind} is advanced, so that later reads depend on this call",
                 )
-        # A result that was cached before the trace hides the reads of the call that computed it.
+        # A result that was cached before the trace hides the reads of the call that computed it,
+        # unless it is always None.
         for function, before in self.classes.caches.values():
-            if before.currsize and function.cache_info().hits > before.hits:
+            code = getattr(function.__wrapped__, "__code__", None)
+            is_used = before.currsize and function.cache_info().hits > before.hits
+            if is_used and (code is None or not returns_nothing(code)):
                 self._fail(
                     f"{function.__module__}.{function.__qualname__}",
                     "it gave a result that was cached before",
@@ -410,21 +425,21 @@ def _impure_value(value: object) -> str | None:
     return impurity(value) if callable(value) else None
 
 
-def _is_for_user(frame: FrameType) -> bool:
-    """Whether a frame of Python, NumPy or Ricci was called by other code, not for internal use."""
+def _users_caller(frame: FrameType) -> FrameType | None:
+    """The frame of other code that called one of Python, NumPy or Ricci; none for internal use."""
     if finds_modules(frame):
-        return False
+        return None
     name = str(frame.f_globals.get("__name__"))
     is_python = is_of_python(name)
     caller = frame.f_back
     while caller is not None:
         module = str(caller.f_globals.get("__name__"))
         if not is_fixed(module):
-            return True
+            return caller
         # Imported now, or used by NumPy or Ricci for itself, or by the threads of Python.
         if module == "importlib._bootstrap" or name == module == "threading":
-            return False
+            return None
         if not is_of_python(module) if is_python else is_lazy(module):
-            return False
+            return None
         caller = caller.f_back
-    return False
+    return None
