@@ -20,24 +20,22 @@ ffi::Error OfRows(ffi::ThreadPool& pool, ffi::AnyBuffer& in, ffi::AnyBuffer& out
   return ffi::Error::Success();
 }
 
-// As OfRows, in one pass in most cases: of a row with a NaN or opposite infinities, and where the
-// extremum may be either zero, by the bits.
+// As OfRows, in one pass in most cases.
 template <typename Form, bool kGreatest, typename T>
 ffi::Error OfFloats(ffi::ThreadPool& pool, ffi::AnyBuffer& in, ffi::AnyBuffer& out, size_t n, T) {
   using U = typename Form::U;
   const auto passes = ChosenPasses<T>();
-  const auto pass = kGreatest ? passes.greatest : passes.least;
+  const auto extrema = kGreatest ? passes.greatest : passes.least;
+  const auto by_bits = [](const T* row, size_t n) {
+    const U bits = Extremum<Form, kGreatest>(n, reinterpret_cast<const U*>(row));
+    T extremum;
+    std::memcpy(&extremum, &bits, sizeof(T));
+    return extremum;
+  };
   const T* rows = static_cast<const T*>(in.untyped_data());
-  U* results = static_cast<U*>(out.untyped_data());
-  ForEachRow(pool, out.element_count(), n, [&](size_t row) {
-    T sum;
-    const T extremum = pass(rows + row * n, n, &sum);
-    if (sum == sum && extremum != 0) {
-      std::memcpy(&results[row], &extremum, sizeof(T));
-    } else {
-      const U* bits = static_cast<const U*>(in.untyped_data()) + row * n;
-      results[row] = Extremum<Form, kGreatest>(n, bits);
-    }
+  T* results = static_cast<T*>(out.untyped_data());
+  ForEachRange(pool, out.element_count(), n, [&](size_t first, size_t count) {
+    extrema(rows + first * n, count, n, results + first, by_bits);
   });
   return ffi::Error::Success();
 }

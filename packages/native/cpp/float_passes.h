@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "vectors.h"
+#include "wide_passes.h"
 
 namespace ricci {
 namespace {
@@ -103,23 +104,28 @@ RICCI_INLINE T ExtremumOfRow(const T* row, size_t n, T* sum) {
 
 template <typename T>
 struct Passes {
-  T (*sum)(const T* row, size_t n);
-  T (*greatest)(const T* row, size_t n, T* sum);
-  T (*least)(const T* row, size_t n, T* sum);
+  // The sum of each of `count` rows of n elements.
+  void (*sums)(const T* rows, size_t count, size_t n, T* sums);
+  // The extremum of each row; what `again` returns where one pass does not find it: beside a NaN, and
+  // for some functions where it may be either zero, or with opposite infinities.
+  using Extrema = void (*)(const T* rows, size_t count, size_t n, T* extrema,
+                           T (*again)(const T* row, size_t n));
+  Extrema greatest, least;
 };
 
-#define RICCI_PASSES(name, target, bytes)                                    \
-  template <typename T>                                                      \
-  target T Sum##name(const T* row, size_t n) {                               \
-    return SumOfRow<T, bytes>(row, n);                                       \
-  }                                                                          \
-  template <typename T, bool kGreatest>                                      \
-  target T Extremum##name(const T* row, size_t n, T* sum) {                  \
-    return ExtremumOfRow<T, bytes, kGreatest>(row, n, sum);                  \
-  }                                                                          \
-  template <typename T>                                                      \
-  Passes<T> Passes##name() {                                                 \
-    return {Sum##name<T>, Extremum##name<T, true>, Extremum##name<T, false>}; \
+#define RICCI_PASSES(name, target, bytes)                                                    \
+  template <typename T>                                                                      \
+  target void Sums##name(const T* rows, size_t count, size_t n, T* sums) {                   \
+    for (size_t r = 0; r < count; ++r) sums[r] = SumOfRow<T, bytes>(rows + r * n, n);        \
+  }                                                                                          \
+  template <typename T, bool kGreatest>                                                      \
+  target void Extrema##name(const T* rows, size_t count, size_t n, T* extrema,               \
+                            T (*again)(const T* row, size_t n)) {                            \
+    for (size_t r = 0; r < count; ++r) {                                                     \
+      T sum;                                                                                 \
+      const T extremum = ExtremumOfRow<T, bytes, kGreatest>(rows + r * n, n, &sum);          \
+      extrema[r] = sum == sum && extremum != 0 ? extremum : again(rows + r * n, n);          \
+    }                                                                                        \
   }
 
 #if RICCI_HAS_TARGETS
@@ -127,13 +133,13 @@ RICCI_PASSES(Of256, RICCI_TARGET("arch=x86-64-v3"), 32)
 #endif
 RICCI_PASSES(Of128, , 16)
 
-// Vectors of 64 bytes are no faster than those of 32 where rows come from beyond the nearest cache.
 template <typename T>
 Passes<T> ChosenPasses() {
 #if RICCI_HAS_TARGETS
-  if (VectorBytes() >= 32) return PassesOf256<T>();
+  if (VectorBytes() >= 64) return {SumsOf512<T>, ExtremaOf512<T, true>, ExtremaOf512<T, false>};
+  if (VectorBytes() >= 32) return {SumsOf256<T>, ExtremaOf256<T, true>, ExtremaOf256<T, false>};
 #endif
-  return PassesOf128<T>();
+  return {SumsOf128<T>, ExtremaOf128<T, true>, ExtremaOf128<T, false>};
 }
 
 }  // namespace

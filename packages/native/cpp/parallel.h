@@ -60,16 +60,25 @@ inline void ForEachChunk(xla::ffi::ThreadPool& pool, int64_t count,
   if (shared->error) std::rethrow_exception(shared->error);
 }
 
-// Calls body(row) for each row of n elements. Arrays below `kLeastShared` elements are left to the
-// calling thread.
+// Calls body(first, count) for ranges of the rows of n elements. Arrays below `kLeastShared` elements
+// are left to the calling thread.
 constexpr size_t kLeastShared = size_t{1} << 15;
 
 template <typename Body>
-void ForEachRow(xla::ffi::ThreadPool& pool, size_t rows, size_t n, const Body& body) {
-  const size_t most = rows * n < kLeastShared ? 1 : 4 * std::max<int64_t>(pool.num_threads(), 1);
-  const size_t chunks = std::min(rows, most);
+void ForEachRange(xla::ffi::ThreadPool& pool, size_t rows, size_t n, const Body& body) {
+  const bool shared = rows * n >= kLeastShared && pool.num_threads() > 1;
+  const size_t chunks = std::min<size_t>(rows, shared ? 4 * pool.num_threads() : 1);
   ForEachChunk(pool, chunks, [&](int64_t chunk) {
-    for (size_t row = rows * chunk / chunks; row < rows * (chunk + 1) / chunks; ++row) body(row);
+    const size_t first = rows * chunk / chunks;
+    body(first, rows * (chunk + 1) / chunks - first);
+  });
+}
+
+// Calls body(row) for each row, as ForEachRange.
+template <typename Body>
+void ForEachRow(xla::ffi::ThreadPool& pool, size_t rows, size_t n, const Body& body) {
+  ForEachRange(pool, rows, n, [&](size_t first, size_t count) {
+    for (size_t row = first; row < first + count; ++row) body(row);
   });
 }
 

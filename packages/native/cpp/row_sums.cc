@@ -13,11 +13,12 @@ ffi::Error RowSums(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::Any
                    int64_t length) {
   const auto add = [&](auto zero) {
     using T = decltype(zero);
-    const auto sum = ChosenPasses<T>().sum;
+    const auto sums = ChosenPasses<T>().sums;
     const T* rows = static_cast<const T*>(in.untyped_data());
     T* results = static_cast<T*>(out->untyped_data());
-    ForEachRow(pool, out->element_count(), length,
-               [&](size_t row) { results[row] = sum(rows + row * length, length); });
+    ForEachRange(pool, out->element_count(), length, [&](size_t first, size_t count) {
+      sums(rows + first * length, count, length, results + first);
+    });
     return ffi::Error::Success();
   };
   switch (in.element_type()) {
