@@ -49,6 +49,7 @@ _KERNELS = {
     "reduce_max": _Kernel("RicciMax", dict.fromkeys(_FLOATS, 4096), 256),
     "reduce_min": _Kernel("RicciMin", dict.fromkeys(_FLOATS, 4096), 256),
     "reduce_sum": _Kernel("RicciRowSums", dict.fromkeys(("float32", "float64"), 16384), 128),
+    "column_sums": _Kernel("RicciColumnSums", dict.fromkeys(("float32", "float64"), 16384), 1),
     "top_k": _Kernel("RicciTopK", dict.fromkeys(_ORDERED, 1024), 512),
     "sin": _Kernel("RicciSin", _LEAST_FLOATS, 1, fuses_products=True),
     "cos": _Kernel("RicciCos", _LEAST_FLOATS, 1, fuses_products=True),

@@ -62,11 +62,11 @@ class NativeKernel(ir.TupleRecord):
     def write_elements(
         self, ctx: Lowering, operands: Sequence[Value], out: ir.ShapedArray
     ) -> Value:
-        """Write a call whose operands and result lie in memory in one order.
+        """Write a call whose operands and result lie in memory row by row.
 
         Args:
           ctx: the context of the operation.
-          operands: arrays of the result's shape, or scalars.
+          operands: arrays, of the result's shape or others that the kernel takes.
           out: the type of the result.
         """
         layouts = [tuple(reversed(range(len(x.shape)))) for x in operands]
