@@ -34,3 +34,27 @@ def test_flags_of_the_user_win(monkeypatch):
     use_machine(monkeypatch, next(iter(MACHINES)))
     options = compile_options([cpu], options={WIDTH: 256})
     assert options.env_option_overrides == [(WIDTH, 256)]
+
+
+def module_of(operation: str, size: int) -> str:
+    array = f"tensor<{size}xf32>"
+    return f"""
+func.func public @main(%x: {array}, %y: {array}) -> {array} {{
+  %0 = stablehlo.{operation} %x, %y : {array}
+  %1 = stablehlo.multiply %0, %y : {array}
+  return %1 : {array}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("operation", "size", "narrow"),
+    [("add", 1_000_000, True), ("add", 100_000, False), ("divide", 1_000_000, False)],
+)
+def test_vectors_are_narrow_for_large_arrays_that_little_is_computed_of(
+    operation, size, narrow, monkeypatch
+):
+    use_machine(monkeypatch, next(iter(MACHINES)))
+    cpu, text = devices("cpu")[0], module_of(operation, size)
+    assert processor_flags(cpu, text) == ({} if narrow else {WIDTH: 512})
+    assert processor_flags(cpu, text.encode()) == {WIDTH: 512}

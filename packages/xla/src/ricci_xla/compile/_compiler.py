@@ -56,6 +56,7 @@ def compile_options(
     num_partitions: int = 1,
     options: Mapping[str, Any] | None = None,
     use_shardy: bool = True,
+    text: str | bytes | None = None,
 ) -> CompileOptions:
     """Return jaxlib's options for compiling a module.
 
@@ -67,6 +68,7 @@ def compile_options(
         ``optimization_level``, ``memory_fitting_level`` and ``fdo_profile``.
       use_shardy: whether shardings are annotated in the ``sdy`` dialect, else by
         ``mhlo.sharding``.
+      text: the module, which flags for the processor depend on.
 
     Raises:
       ValueError: if the number of devices is not that of replicas times partitions.
@@ -77,7 +79,7 @@ def compile_options(
             f"{num_replicas * num_partitions} devices, got {len(devices)}"
         )
     ids = np.array([device.id for device in devices], np.int32)
-    flags = {**processor_flags(devices[0]), **(options or {})}
+    flags = {**processor_flags(devices[0], text), **(options or {})}
     jaxlib_options = _compile_options(num_replicas, num_partitions, ids, flags)
     if num_partitions > 1:
         build = jaxlib_options.executable_build_options
@@ -238,6 +240,7 @@ def compile_text(
         num_partitions=num_partitions,
         options=compiler_options,
         use_shardy=use_shardy,
+        text=text,
     )
     if configure is not None:
         configure(options)
@@ -269,7 +272,8 @@ def is_compiled(
     room = _persistent_cache() if _cache_folder.value and _cache_enabled.value else None
     if room is None:
         return False
-    return room.is_cached(text, devices, compile_options(devices, options=compiler_options))
+    options = compile_options(devices, options=compiler_options, text=text)
+    return room.is_cached(text, devices, options)
 
 
 @cache
