@@ -68,6 +68,7 @@ _KERNELS = {
     "normal": _Kernel("RicciNormal", _LEAST_DRAWS, 1, fuses_products=True),
     "gumbel": _Kernel("RicciGumbel", {"float32": 8}, 1, fuses_products=True),
     "gamma": _Kernel("RicciGammaProposals", {"float32": 512}, 1, fuses_products=True),
+    "shuffle": _Kernel("RicciShuffle", dict.fromkeys(_ALL, 8), 1),
     "bincount": _Kernel("RicciBincount", dict.fromkeys(_INTEGERS[1:], 512), 1),
     "lu": _Kernel("RicciLu", dict.fromkeys(("float32", "float64"), 256), 2),
     "stack": _Kernel("RicciStack", dict.fromkeys(_ALL, 1), 8),

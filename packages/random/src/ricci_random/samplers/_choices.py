@@ -1,5 +1,6 @@
 """Random choices: categories, elements of an array, and orders of elements."""
 
+from functools import partial
 from math import prod
 from operator import index
 from typing import Literal
@@ -15,6 +16,7 @@ from ricci_random.keys._primitives import random_bits_p, subkeys, type_of
 
 from . import _exact_functions as exact
 from ._inversion import _gumbel, gumbel_mode
+from ._native_draws import lower_shuffle, shuffle_rounds
 from ._parameters import Sharding, as_shape, broadcasts_to, float_info
 from ._uniform import _randint, _uniform
 
@@ -110,12 +112,9 @@ def categorical(
     return with_out_sharding(lax.reshape(categories, sizes, order), out_sharding)
 
 
-@staged
+@partial(staged, lower=lower_shuffle)
 def _shuffle(key: ir.Array, x: ir.Array, *, axis: int) -> ir.Array:
-    # Sorting by random numbers gives each order with the same probability, as long as no two are
-    # equal. With three times as many random bits as positions need, that is improbable.
-    rounds = int(np.ceil(3 * np.log(max(1, x.size)) / np.log(2**32 - 1)))
-    for _ in range(rounds):
+    for _ in range(shuffle_rounds(x.size)):
         key, subkey = subkeys(key)
         order = random_bits_p.bind(subkey, bit_width=32, shape=x.shape)
         _, x = lax.sort_key_val(order, x, dimension=axis)

@@ -17,6 +17,8 @@ __all__: list[str] = []
 _MOST = 1 << 32  # elements, whose positions have 32 bits
 # XLA takes no longer for more float32 numbers, and fuses them with the operations on them.
 _MOST_FUSED = 1 << 15
+# Of more there are more buckets than the first cache has lines.
+_MOST_SHUFFLED = 1 << 22
 
 
 def draw_kernel(ctx: Lowering, operation: str, key: Value, size: int) -> NativeKernel | None:
@@ -71,6 +73,33 @@ def lower_gumbel(
     """Lower Gumbel numbers of one uniform number each."""
     kernel = draw_kernel(ctx, "gumbel", key, prod(shape)) if mode == "low" else None
     return None if kernel is None else [kernel.write_elements(ctx, [words_of(key)], ctx.out)]
+
+
+def lower_shuffle(ctx: Lowering, key: Value, x: Value, *, axis: int) -> list[Value] | None:
+    """Lower a vector's elements in random order."""
+    if len(x.shape) != 1 or not ir.is_static_shape(x.shape) or x.shape[0] > _MOST_SHUFFLED:
+        return None
+    kernel = draw_kernel(ctx, "shuffle", key, x.shape[0])
+    if kernel is None:
+        return None
+    rounds = shuffle_rounds(x.shape[0])
+    return ctx.custom_call(
+        kernel.target,
+        [words_of(key), x],
+        list(ctx.outs),
+        backend_config={"rounds": f"{rounds} : i64"},
+        operand_layouts=[(0,), (0,)],
+        result_layouts=[(0,)],
+    )
+
+
+def shuffle_rounds(size: int) -> int:
+    """Return how often as many elements are sorted by 32 random bits each.
+
+    Each order has the same probability as long as no two numbers are equal. With three times as
+    many random bits as positions need, that is improbable.
+    """
+    return int(np.ceil(3 * np.log(max(1, size)) / np.log(2**32 - 1)))
 
 
 def lower_gamma_proposals(ctx: Lowering, keys: Value, c: Value, d: Value) -> list[Value] | None:
