@@ -19,7 +19,7 @@ __all__ = ["api_boundary", "boundary", "check_callable", "is_boundary", "leave",
 __all__ += ["may_return_operand", "on_results", "public", "unguarded", "user_arguments"]
 
 
-def _name_function(exc: Exception, name: str) -> None:
+def _name_function(exc: BaseException, name: str) -> None:
     """Prefix a message that does not mention the public function with its name.
 
     Only errors raised by Ricci's own code are changed, not those of a user's callback.
@@ -172,11 +172,15 @@ def _dispatching_call_of_first(x: object, *args: object, **kwargs: object) -> ob
             apply = calls._apply if _root.process is calls._evaluate else calls._application()
             if not args and not kwargs:
                 return apply(x)
+            # Loops cost less than calls of `_are_exact`.
             for argument in args:
                 if type(argument) is tuple and not _is_exact(argument):
                     break
             else:
-                if not kwargs or _are_exact(kwargs):
+                for argument in kwargs.values():
+                    if type(argument) is tuple and not _is_exact(argument):
+                        break
+                else:
                     try:
                         return apply(x, *args, **kwargs)
                     except ValueError as e:
@@ -404,13 +408,19 @@ def _result_of(result: object) -> Any:
     return _result(result)
 
 
-def leave(exc: BaseException) -> None:
+def leave(exc: BaseException, name: str = "") -> None:
     """Filter the traceback of an exception that a public function is about to raise again.
 
     A function that is its own boundary, without the cost of a wrapper, calls this in an ``except``
     clause and is marked with ``boundary``. Nothing is filtered unless the user's code called it.
+
+    Args:
+      exc: the exception.
+      name: if given, the message begins with it.
     """
     if not is_own_frame(sys._getframe(2)):
+        if name:
+            _name_function(exc, name)
         hide_frames(exc)
 
 

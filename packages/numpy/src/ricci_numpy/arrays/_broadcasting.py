@@ -14,7 +14,9 @@ from ricci_ir import (
     Shape,
     Tracer,
     TypeSharding,
+    boundary,
     get_aval,
+    leave,
     to_sizes,
     warn_user,
 )
@@ -73,6 +75,12 @@ def as_shape(shape: Any) -> tuple[int, ...]:
     """
     if type(shape) is int:
         return (shape,)
+    if type(shape) is tuple:
+        for size in shape:
+            if type(size) is not int:
+                break
+        else:
+            return shape
     if isinstance(shape, Tracer) and shape.concrete() is None:
         raise ConcretizationTypeError(shape, "It is a shape, which must be static.")
     # Not any iterable: a string or a set is a mistake, and a scalar array is one size.
@@ -95,10 +103,17 @@ def broadcast_shape(name: str, *shapes: Shape) -> Shape:
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return first
-    check_broadcast(name, list(shapes))
     rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    return tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*padded, strict=True))
+    sizes: list[Any] = [1] * rank
+    for shape in shapes:
+        for axis, size in enumerate(shape, rank - len(shape)):
+            if size == 1:
+                continue
+            if sizes[axis] == 1:
+                sizes[axis] = size
+            elif sizes[axis] != size:
+                check_broadcast(name, list(shapes))
+    return tuple(sizes)
 
 
 def select_where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str = "where") -> Array:
@@ -130,7 +145,7 @@ def concrete_values(x: ArrayLike, advice: str) -> np.ndarray:
     return np.asarray(value)
 
 
-def _shape(name: str, a: Any) -> tuple[int, ...]:
+def _shape_of_value(name: str, a: Any) -> tuple[int, ...]:
     if hasattr(a, "shape"):  # a ShapeDtypeStruct has one, too
         return tuple(a.shape)
     try:
@@ -144,6 +159,7 @@ def _shape(name: str, a: Any) -> tuple[int, ...]:
     return np.shape(a)
 
 
+@boundary
 def ndim(a: ArrayLike) -> int:
     """The number of dimensions of an array.
 
@@ -162,9 +178,15 @@ def ndim(a: ArrayLike) -> int:
 
     Source: numpy.ndim.
     """
-    return len(_shape("ndim", a))
+    try:
+        sizes = getattr(a, "shape", None)
+        return len(sizes if type(sizes) is tuple else _shape_of_value("ndim", a))
+    except Exception as error:
+        leave(error, "ndim")
+        raise
 
 
+@boundary
 def shape(a: ArrayLike) -> tuple[int, ...]:
     """The sizes of an array along each dimension.
 
@@ -183,7 +205,12 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
     Source: numpy.shape.
     """
-    return _shape("shape", a)
+    try:
+        sizes = getattr(a, "shape", None)
+        return sizes if type(sizes) is tuple else _shape_of_value("shape", a)
+    except Exception as error:
+        leave(error, "shape")
+        raise
 
 
 def size(a: ArrayLike, axis: Axis = None) -> int:
@@ -206,7 +233,7 @@ def size(a: ArrayLike, axis: Axis = None) -> int:
 
     Source: numpy.size.
     """
-    sizes = _shape("size", a)
+    sizes = _shape_of_value("size", a)
     if axis is not None:
         axes = tuple(axis) if isinstance(axis, Iterable) else (axis,)
         if not all(-len(sizes) <= i < len(sizes) for i in axes):

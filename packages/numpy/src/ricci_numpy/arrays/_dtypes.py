@@ -1,6 +1,7 @@
 """The dtypes of the namespace, their comparison, and inspection by the array API standard."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, final
@@ -142,6 +143,14 @@ def isdtype(dtype: ir.DTypeLike, kind: ir.DTypeLike | tuple[ir.DTypeLike, ...]) 
 
     Source: numpy.isdtype.
     """
+    try:
+        return _is_of_kinds(dtype, kind)
+    except TypeError:  # also of an argument that cannot be hashed, such as a list of fields
+        return _is_of_kinds.__wrapped__(dtype, kind)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _is_of_kinds(dtype: Any, kind: Any) -> bool:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return any(_is_of_kind(np.dtype(dtype), one) for one in kinds)
 
@@ -216,6 +225,7 @@ def result_type(*args: ir.ArrayLike | ir.DTypeLike) -> np.dtype:
     return ir.result_type(*args)
 
 
+@ir.boundary
 def can_cast(from_: ir.DTypeLike, to: ir.DTypeLike, casting: Casting = "safe") -> bool:
     """Whether values of one dtype can be cast to another under a rule.
 
@@ -233,7 +243,11 @@ def can_cast(from_: ir.DTypeLike, to: ir.DTypeLike, casting: Casting = "safe") -
 
     Source: numpy.can_cast.
     """
-    return bool(np.can_cast(from_, to, casting))
+    try:
+        return np.can_cast(from_, to, casting)
+    except Exception as error:
+        ir.leave(error, "can_cast")
+        raise
 
 
 ARRAY_API_VERSION = "2025.12"

@@ -140,17 +140,21 @@ class ufunc(ir.PickledByName):
         """The initial value of a reduction, if there is one."""
         return self._identity
 
-    @ir.api_boundary
+    @ir.boundary
     def __call__(self, *args: ir.ArrayLike, out: None = None, where: None = None) -> Any:
         """Apply the function to arrays that broadcast; an array, or a tuple of ``nout``."""
-        if out is not None or where is not None:
-            raise NotImplementedError(
-                f"{self.__name__}: out= and where= are not supported; use the result, and "
-                "numpy.where to choose elements."
-            )
-        if self._is_known or ir.is_recording() or any(x is None for x in args):
-            return self.func(*args)
-        return call_traced(self.__name__, self._wrapped, self.func, (), *map(asarray, args))
+        try:
+            if out is not None or where is not None:
+                raise NotImplementedError(
+                    f"{self.__name__}: out= and where= are not supported; use the result, and "
+                    "numpy.where to choose elements."
+                )
+            if self._is_known or ir.is_recording() or any(x is None for x in args):
+                return self.func(*args)
+            return call_traced(self.__name__, self._wrapped, self.func, (), *map(asarray, args))
+        except Exception as error:
+            ir.leave(error)
+            raise
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"

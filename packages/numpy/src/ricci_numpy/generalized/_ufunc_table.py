@@ -108,7 +108,7 @@ def _log_of_sum(
 def _ufunc_of(function: Callable[..., ir.Array], **options: Any) -> ufunc:
     """The ufunc of an elementwise function, by default of two operands."""
     nin = options.pop("nin", 2)
-    listed = ufunc(function, nin, 1, call=function, **options)
+    listed = ufunc(function, nin, 1, call=ir.public(function), **options)
     listed._is_listed = True
     return listed
 
