@@ -89,6 +89,14 @@ def main() -> None:
         ricci.value_and_grad(loss, argnums=(0, 1))(model, x), tuple[Array, tuple[Model, Array]]
     )
     assert_type(ricci.grad(of_dict, argnums=1, has_aux=True)({"w": x}, x), tuple[Array, int])
+    # A tuple of one position, and the last argument of the call.
+    assert_type(ricci.grad(loss, (0,))(model, x), tuple[Model])
+    assert_type(ricci.grad(loss, (1,))(model, x), tuple[Array])
+    assert_type(ricci.value_and_grad(loss, (1,))(model, x), tuple[Array, tuple[Array]])
+    assert_type(ricci.grad(loss, -1)(model, x), Array)
+    assert_type(ricci.grad(scaled, argnums=-1)(2.0, {"w": x}), dict[str, Array])
+    assert_type(ricci.grad(of_number, -1)(2.0), Array)
+    assert_type(ricci.value_and_grad(total, -1)({"w": x}), tuple[Array, dict[str, Array]])
     (value, count), (by_params, by_x) = ricci.value_and_grad(of_dict, argnums=(0, 1), has_aux=True)(
         {"w": x}, x
     )

@@ -39,6 +39,14 @@ def same_types(layer: Layer, params: dict[str, Array], layers: list[Layer]) -> N
     assert_type(tree.map(rank, layer), Any)
 
 
+def leaves_of(layer: Layer, params: dict[str, list[Array]], counts: dict[str, int]) -> None:
+    assert_type(tree.leaves(layer), list[Array])
+    assert_type(tree_util.tree_leaves(params), list[Array])
+    assert_type(tree.leaves(counts), list[Any])
+    # A predicate may make leaves of containers.
+    assert_type(tree.leaves(params, is_leaf=lambda x: isinstance(x, list)), list[Any])
+
+
 def main() -> None:
     params = {"weights": [np.ones((2, 3)), np.ones(3)], "scale": np.asarray(2.0)}
     leaves, structure = tree.flatten(params)
@@ -50,5 +58,6 @@ def main() -> None:
     total: Array = tree.reduce(lambda a, x: a + x.sum(), params, np.asarray(0.0))
     assert float(total) == 11.0
     same_types(Layer(np.eye(2), np.ones(2)), {"w": np.ones(2)}, [])
+    leaves_of(Layer(np.eye(2), np.ones(2)), {"w": [np.ones(2)]}, {"w": 2})
     flat, unravel = ravel_pytree(params)
     assert unravel(flat)["scale"].shape == ()

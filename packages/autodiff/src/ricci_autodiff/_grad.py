@@ -63,7 +63,17 @@ if TYPE_CHECKING:
         ValueAndGradientWithAuxAt01,
         ValueAndGradientWithAuxAt1,
     )
+    from ._gradient_types_of_tuples import (
+        GradientAtLast,
+        GradientsAt0,
+        GradientsAt1,
+        ValueAndGradientAtLast,
+        ValueAndGradientsAt0,
+        ValueAndGradientsAt1,
+    )
 
+    type Only0 = tuple[Literal[0]]
+    type Only1 = tuple[Literal[1]]
     type First2 = tuple[Literal[0], Literal[1]]
 
     class GradOptions(TypedDict, total=False):
@@ -112,6 +122,18 @@ if TYPE_CHECKING:
     def grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
         fun: F, argnums: First2, *, has_aux: Literal[True], **options: Unpack[GradOptions]
     ) -> GradientWithAuxAt01[F]: ...
+    @overload
+    def grad[F: Callable[..., ir.ArrayLike]](
+        fun: F, argnums: Only0, **options: Unpack[GradOptions]
+    ) -> GradientsAt0[F]: ...
+    @overload
+    def grad[F: Callable[..., ir.ArrayLike]](
+        fun: F, argnums: Only1, **options: Unpack[GradOptions]
+    ) -> GradientsAt1[F]: ...
+    @overload
+    def grad[F: Callable[..., ir.ArrayLike]](
+        fun: F, argnums: Literal[-1], **options: Unpack[GradOptions]
+    ) -> GradientAtLast[F]: ...
     @overload
     def grad[**P](
         fun: Callable[P, ir.ArrayLike],
@@ -186,6 +208,18 @@ if TYPE_CHECKING:
     def value_and_grad[F: Callable[..., tuple[ir.ArrayLike, Any]]](
         fun: F, argnums: First2, *, has_aux: Literal[True], **options: Unpack[GradOptions]
     ) -> ValueAndGradientWithAuxAt01[F]: ...
+    @overload
+    def value_and_grad[F: Callable[..., ir.ArrayLike]](
+        fun: F, argnums: Only0, **options: Unpack[GradOptions]
+    ) -> ValueAndGradientsAt0[F]: ...
+    @overload
+    def value_and_grad[F: Callable[..., ir.ArrayLike]](
+        fun: F, argnums: Only1, **options: Unpack[GradOptions]
+    ) -> ValueAndGradientsAt1[F]: ...
+    @overload
+    def value_and_grad[F: Callable[..., ir.ArrayLike]](
+        fun: F, argnums: Literal[-1], **options: Unpack[GradOptions]
+    ) -> ValueAndGradientAtLast[F]: ...
     @overload
     def value_and_grad[**P](
         fun: Callable[P, ir.ArrayLike],

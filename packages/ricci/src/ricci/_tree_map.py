@@ -1,8 +1,9 @@
-"""``tree_map`` with types of arrays, which ``ricci_pytree`` does not know."""
+"""``tree_leaves`` and ``tree_map`` with types of arrays, which ``ricci_pytree`` does not know."""
 
 from typing import TYPE_CHECKING
 
 if not TYPE_CHECKING:
+    from ricci_pytree import tree_leaves as tree_leaves
     from ricci_pytree import tree_map as tree_map
 else:
     from collections.abc import Callable
@@ -11,6 +12,12 @@ else:
     from ricci_ir import Array, ArrayTree
 
     type _IsLeaf = Callable[[Any], bool] | None
+
+    @overload
+    def tree_leaves(tree: ArrayTree, is_leaf: None = None) -> list[Array]: ...
+    @overload
+    def tree_leaves(tree: object, is_leaf: _IsLeaf = None) -> list[Any]: ...
+    def tree_leaves(tree: object, is_leaf: _IsLeaf = None) -> list[Any]: ...
 
     # Where all leaves are arrays, and stay arrays, the result has the tree's type.
     @overload
@@ -71,4 +78,5 @@ else:
     ) -> object: ...
 
 
+leaves = tree_leaves
 map = tree_map

@@ -5,7 +5,6 @@ from ricci_pytree.tree import all as all
 from ricci_pytree.tree import broadcast as broadcast
 from ricci_pytree.tree import flatten as flatten
 from ricci_pytree.tree import flatten_with_path as flatten_with_path
-from ricci_pytree.tree import leaves as leaves
 from ricci_pytree.tree import leaves_with_path as leaves_with_path
 from ricci_pytree.tree import map_with_path as map_with_path
 from ricci_pytree.tree import reduce as reduce
@@ -15,6 +14,7 @@ from ricci_pytree.tree import structure as structure
 from ricci_pytree.tree import transpose as transpose
 from ricci_pytree.tree import unflatten as unflatten
 
+from ._tree_map import leaves as leaves
 from ._tree_map import map as map
 
 _guard_public(globals())

@@ -25,7 +25,6 @@ from ricci_pytree import tree_all as tree_all
 from ricci_pytree import tree_broadcast as tree_broadcast
 from ricci_pytree import tree_flatten as tree_flatten
 from ricci_pytree import tree_flatten_with_path as tree_flatten_with_path
-from ricci_pytree import tree_leaves as tree_leaves
 from ricci_pytree import tree_leaves_with_path as tree_leaves_with_path
 from ricci_pytree import tree_map_with_path as tree_map_with_path
 from ricci_pytree import tree_reduce as tree_reduce
@@ -37,6 +36,7 @@ from ricci_pytree import treedef_children as treedef_children
 from ricci_pytree import treedef_is_leaf as treedef_is_leaf
 from ricci_pytree import treedef_tuple as treedef_tuple
 
+from ._tree_map import tree_leaves as tree_leaves
 from ._tree_map import tree_map as tree_map
 
 _guard_public(globals())

@@ -9,8 +9,23 @@ from ricci_ir._config import debug_key_reuse, no_tracing
 from ricci_ir._errors import UnexpectedTracerError
 from ricci_ir._key_checks import check_key_reuse
 from ricci_ir._traceback_filtering import api_boundary
-from ricci_ir.traces import PyTree, check_distinct, context, extend_axes, set_trace
-from ricci_ir.types import AbstractValue, ShapedArray, argument_aval, described_type, result_aval
+from ricci_ir.traces import (
+    Array,
+    ArrayLike,
+    PyTree,
+    check_distinct,
+    context,
+    extend_axes,
+    set_trace,
+)
+from ricci_ir.types import (
+    AbstractValue,
+    ShapedArray,
+    ShapeDtypeStruct,
+    argument_aval,
+    described_type,
+    result_aval,
+)
 
 from ._jaxpr import DebugInfo, Jaxpr
 from ._staged_call import describers
@@ -105,6 +120,24 @@ def make_jaxpr(
     return jaxpr_fun
 
 
+@overload
+def eval_shape(
+    fun: Callable[[Array], ArrayLike], x: Array | ShapeDtypeStruct, /
+) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(
+    fun: Callable[..., ArrayLike], *args: object, **kwargs: object
+) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape[K](
+    fun: Callable[..., dict[K, Array]], *args: object, **kwargs: object
+) -> dict[K, ShapeDtypeStruct]: ...
+@overload
+def eval_shape(
+    fun: Callable[..., list[Array]], *args: object, **kwargs: object
+) -> list[ShapeDtypeStruct]: ...
+@overload
+def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> PyTree: ...
 @api_boundary
 def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> PyTree:
     """The shapes and dtypes of the results of ``fun(*args, **kwargs)``, without computing them.

@@ -1,6 +1,6 @@
 """``device_put`` and ``device_get``: transfers of pytrees of arrays, and waits for them."""
 
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
@@ -184,8 +184,26 @@ def _named(error: Exception, path: tuple[object, ...], leaf: object) -> Exceptio
     return type(error)(f"device_put{which}: {text}")
 
 
+if TYPE_CHECKING:
+
+    class HasNamedFields(Protocol):
+        """An instance of a ``NamedTuple``."""
+
+        def _asdict(self) -> dict[str, Any]: ...
+
+
+@overload
+def device_get(x: "HasNamedFields") -> ir.PyTree: ...  # the annotations of its fields are arrays
 @overload
 def device_get(x: ir.Array | np.ndarray) -> np.ndarray: ...
+@overload
+def device_get(x: tuple[ir.Array, ir.Array]) -> tuple[np.ndarray, np.ndarray]: ...
+@overload
+def device_get(x: tuple[ir.Array, ...]) -> tuple[np.ndarray, ...]: ...
+@overload
+def device_get(x: list[ir.Array]) -> list[np.ndarray]: ...
+@overload
+def device_get[K](x: dict[K, ir.Array]) -> dict[K, np.ndarray]: ...
 @overload
 def device_get(x: ir.PyTree) -> ir.PyTree: ...
 @ir.boundary
