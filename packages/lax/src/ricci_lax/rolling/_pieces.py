@@ -3,15 +3,15 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import ricci_ir as ir
 
+from ._numbering import BEFORE, EARLIER, LITERAL, OUTSIDE, Numbering
 from ._recomputing import recompute_cheap
-from ._runs import Carry, Place, Run, count_equations, is_costly, size_in_bytes
+from ._runs import CARRIED, Carry, Place, Run, count_equations, is_costly, size_in_bytes
 
 __all__ = ["SEARCHED", "Refusal", "find_runs", "operation_numbers"]
 
@@ -28,21 +28,6 @@ _NO_COUNTERPART = "loops that fill or read the same arrays have no such piece"
 
 # Primitives whose jaxprs are searched too: each may be replaced by another of the same types.
 SEARCHED = ("cond", "jit", "remat2", "scan", "while")
-
-
-class _Origin(NamedTuple):
-    """The origin of an operand, as seen from its piece.
-
-    Attributes:
-      piece: ``"this"`` piece, the one ``"before"``, one ``"earlier"``, or ``"outside"`` of the run.
-      place: the result that it is, if it is one of this piece or of the one before.
-    """
-
-    piece: str
-    place: Place = (0, 0)
-
-
-_OUTSIDE, _EARLIER = _Origin("outside"), _Origin("earlier")
 
 
 class Refusal(ir.Record):
@@ -72,33 +57,13 @@ class _Search:
 
     def __init__(self, jaxpr: ir.Jaxpr):
         self.eqns = jaxpr.eqns
-        self.outvars = jaxpr.outvars
         self.numbers = operation_numbers(jaxpr.eqns)
         # Equations with the same operation hold as many others.
         counts = {i: count_equations([jaxpr.eqns[i]]) for i in set(self.numbers.tolist())}
         self.weights = np.cumsum([0, *(counts[number] for number in self.numbers.tolist())])
-        self.producers: dict[ir.Var, tuple[int, int]] = {
-            var: (i, o) for i, eqn in enumerate(jaxpr.eqns) for o, var in enumerate(eqn.outvars)
-        }
+        self.numbering = Numbering(jaxpr)
         self.runs: list[Run] = []
         self.refusals: list[Refusal] = []
-
-    @cached_property
-    def last_uses(self) -> dict[ir.Atom, int]:
-        """The last equation that reads each variable; the end of the jaxpr for its results."""
-        uses = {atom: i for i, eqn in enumerate(self.eqns) for atom in eqn.invars}
-        return uses | dict.fromkeys(self.outvars, len(self.eqns))
-
-    @cached_property
-    def users(self) -> dict[Any, list[int]]:
-        """The equations that read each variable; those that a jaxpr returns are read at its end."""
-        users: dict[Any, list[int]] = {}
-        for i, eqn in enumerate(self.eqns):
-            for atom in eqn.invars:
-                users.setdefault(atom, []).append(i)
-        for atom in self.outvars:
-            users.setdefault(atom, []).append(len(self.eqns))
-        return users
 
     def interval(self, start: int, stop: int) -> None:
         """Find the runs among some equations."""
@@ -131,12 +96,15 @@ class _Search:
 
     def _common(self, run: Run, others: Sequence[Run]) -> tuple[int, int]:
         """The range of a run's pieces in which others' rows of most bytes are."""
+        rows = run.rows
+        read = [values for other in others for values in other.rows]
+        ends = {value for values in read for value in (values[0], values[-1])}
         pieces: dict[ir.Var, dict[int, int]] = {}
-        for g, values in enumerate(rows := run.rows(self.eqns)):
-            for piece, value in enumerate(values):
-                pieces.setdefault(value, {})[g] = piece
+        for g, values in enumerate(rows):
+            for value in ends.intersection(values):
+                pieces.setdefault(value, {})[g] = values.index(value)
         sizes: Counter[tuple[int, int]] = Counter()
-        for values in (values for other in others for values in other.rows(self.eqns)):
+        for values in read:
             for g, first in pieces.get(values[0], {}).items():
                 last = pieces.get(values[-1], {}).get(g, -1)
                 low, high = sorted((first, last))
@@ -206,104 +174,71 @@ class _Search:
         spare = length % period
         if not spare:
             return 0
-        passing = self._passing(start, period)[: spare + 1]
+        first, last = self.numbering.result_starts[[start, start + period]]
+        results = (var for eqn in self.eqns[start : start + period] for var in eqn.outvars)
+        sizes = np.fromiter(map(size_in_bytes, results), np.float64, last - first)
+        passing = self.numbering.passing_bytes(start, period, np.tile(sizes, 2))[: spare + 1]
         shifts = np.flatnonzero(passing == passing.min())
         covered = np.zeros(len(shifts))
-        for run in self.runs if len(shifts) > 1 else ():
-            for values in run.rows(self.eqns):
-                first, last = self._extent(values, start, start + length)
+        if len(shifts) > 1 and self.runs:
+            near = self.numbering.first_equations(start, start + length)
+            for values in (values for run in self.runs for values in run.rows):
+                places = near[[*map(self.numbering.numbers.__getitem__, values)]]
+                first, last = places.min(), math.inf if places.min() < 0 else places.max()
                 begins = start + shifts
                 is_covered = (begins <= first) & (last < begins + length - spare)
                 covered += is_covered * size_in_bytes(values[0]) * len(values)
         return int(shifts[np.argmax(covered)])
 
-    def _passing(self, start: int, period: int) -> np.ndarray:
-        """The bytes that pass from piece to piece, for each shift of the start."""
-        # A value's bytes are added where it is computed, and subtracted behind its last use within
-        # a period. The running sum is then what passes each cut; only cuts in the second period
-        # count, since what passes those in the first comes from before it as well.
-        changes = np.zeros(2 * period + 1)
-        for i in range(start, start + 2 * period):
-            for var in self.eqns[i].outvars:
-                later = [user for user in self.users.get(var, ()) if user <= i + period]
-                if later:
-                    changes[i + 1 - start] += size_in_bytes(var)
-                    changes[min(later[-1] + 1 - start, 2 * period)] -= size_in_bytes(var)
-        return np.cumsum(changes)[period:]
-
-    def _extent(self, values: Sequence[ir.Var], start: int, stop: int) -> tuple[int, float]:
-        """The first and the last equation of an interval that computes or reads some values.
-
-        The last one is infinite if one of the values is neither computed nor read there.
-        """
-        places = []
-        for value in values:
-            near = [self.producers.get(value, (-1, 0))[0], *self.users.get(value, ())]
-            places.append(next((i for i in near if start <= i < stop), -1))
-        return min(places), math.inf if min(places) < 0 else max(places)
-
-    def _origins(self, start: int, begin: int, period: int) -> list[_Origin | None]:
-        """The origins of the operands of a piece of the run at ``start``; ``None`` for literals."""
-        origins: list[_Origin | None] = []
-        for eqn in self.eqns[begin : begin + period]:
-            for atom in eqn.invars:
-                if isinstance(atom, ir.Literal):
-                    origins.append(None)
-                    continue
-                i, result = self.producers.get(atom, (-1, 0))
-                if i < start:
-                    origins.append(_OUTSIDE)
-                elif i >= begin:
-                    origins.append(_Origin("this", (i - begin, result)))
-                elif i >= begin - period:
-                    origins.append(_Origin("before", (i - begin + period, result)))
-                else:
-                    origins.append(_EARLIER)
-        return origins
-
     def _matching(self, start: int, period: int, count: int) -> int:
         """Count the consecutive pieces whose operands have the same origins."""
-        expected = self._origins(start, start + period, period)
-        if _EARLIER in expected:
+        origins = self.numbering.origins(start, period, 0, count)
+        expected = origins[1]
+        if (expected == EARLIER).any():
             return 0
         # The first piece has none before it: it takes from outside what the others take from there.
-        initial = [_OUTSIDE if o and o.piece == "before" else o for o in expected]
-        if self._origins(start, start, period) != initial:
+        initial = np.where(expected < EARLIER, OUTSIDE, expected)
+        if (origins[0] != initial).any():
             return 0
-        for piece in range(2, count):
-            if self._origins(start, start + piece * period, period) != expected:
-                return piece
-        return count
+        differ = (origins[2:] != expected).any(axis=1)
+        return 2 + int(np.argmax(differ)) if differ.any() else count
 
     def _described(self, start: int, period: int, count: int) -> Run:
         stop = start + period * count
-        computed: dict[Place, ir.Var] = {}
+        run = Run(start, period, count, [], [], [], [], {}, {}, [])
+        computed: list[ir.Var] = []
+        places: list[Place] = []
         operands: dict[Any, ir.Var] = {}
-        run = Run(start, period, count, [], [], [], [], {}, [])
-        origins = iter(self._origins(start, start + period, period))
-        for q, eqn in enumerate(self.eqns[start : start + period]):
+        origins = iter(self.numbering.origins(start, period, 1, 1)[0].tolist())
+        for q in range(period):
+            pieces = self.eqns[start + q : stop : period]
+            eqn = pieces[0]
             invars: list[ir.Atom] = []
             for a, atom in enumerate(eqn.invars):
                 origin = next(origins)
-                if origin is None:
+                if origin == LITERAL:
                     invars.append(atom)
-                elif origin.piece == "this":
-                    invars.append(computed[origin.place])
+                elif origin >= 0:
+                    invars.append(computed[origin])
                 else:
-                    values = tuple(self.eqns[i].invars[a] for i in range(start + q, stop, period))
-                    key = (origin, atom) if origin.piece == "before" else values
+                    values = tuple([piece.invars[a] for piece in pieces])
+                    key = values if origin == OUTSIDE else (origin, atom)
                     if key not in operands:
                         operands[key] = _add_operand(run, origin, values)
                     invars.append(operands[key])
             outvars = [type(var)(var.aval) for var in eqn.outvars]
-            computed.update({(q, o): var for o, var in enumerate(outvars)})
+            for o in range(len(outvars)):
+                places.append((q, o))
+                run.values[q, o] = tuple([piece.outvars[o] for piece in pieces])
+            computed += outvars
             run.template.append(eqn.replace(invars=invars, outvars=outvars))
-        for q, o in computed:
-            results = (self.eqns[i].outvars[o] for i in range(start + q, stop, period))
-            # No equation reads a result before it is computed.
-            used = [i for i, var in enumerate(results) if self.last_uses.get(var, -1) >= stop]
-            if used:
-                run.results[q, o] = used
+        run.carries[:] = [carry._replace(place=places[carry.place[1]]) for carry in run.carries]
+        for k, carry in enumerate(run.carries):
+            run.values[CARRIED, k] = (carry.first, *run.values[carry.place][:-1])
+        # No equation reads a result before it is computed.
+        used = self.numbering.used_pieces(start, period, count)
+        for n in np.flatnonzero(used.any(axis=0)).tolist():
+            run.results[places[n]] = np.flatnonzero(used[:, n]).tolist()
         return run
 
 
@@ -330,11 +265,14 @@ def _possible_periods(numbers: np.ndarray) -> list[int]:
     return periods[totals >= least].tolist()
 
 
-def _add_operand(run: Run, origin: _Origin, values: tuple[Any, ...]) -> ir.Var:
-    """Add an operand that comes from outside of a piece to the description of a run."""
+def _add_operand(run: Run, origin: int, values: tuple[Any, ...]) -> ir.Var:
+    """Add an operand that comes from outside of a piece to the description of a run.
+
+    The place of a carry is the number of the result in the piece, which comes after this operand.
+    """
     operand = ir.Var(values[0].aval)
-    if origin.piece == "before":
-        run.carries.append(Carry(operand, values[0], origin.place))
+    if origin != OUTSIDE:
+        run.carries.append(Carry(operand, values[0], (CARRIED, origin - BEFORE)))
     elif all(value is values[0] for value in values):
         run.fixed.append((operand, values[0]))
     else:
@@ -367,8 +305,13 @@ def operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
     return np.array(numbers, np.int32)
 
 
-def _literal_key(literal: ir.Literal) -> tuple[int, type, str | int]:
+def _literal_key(literal: ir.Literal) -> tuple[int, type, float | bytes | str]:
     """The type and the value of a literal; literals of one key are equal."""
     value = literal.val
-    is_scalar = isinstance(value, int | float | complex | np.generic)
-    return id(literal.aval), type(value), repr(value) if is_scalar else id(value)
+    kind = type(value)
+    if (kind is float or kind is int) and value:  # zeros have signs
+        return id(literal.aval), kind, value
+    if isinstance(value, np.generic):
+        return id(literal.aval), kind, value.tobytes()
+    is_scalar = isinstance(value, int | float | complex)
+    return id(literal.aval), kind, repr(value) if is_scalar else id(value)

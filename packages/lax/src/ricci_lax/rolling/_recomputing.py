@@ -39,7 +39,7 @@ def recompute_cheap(jaxpr: ir.Jaxpr, runs: Sequence[Run]) -> None:
     for i, reader in enumerate(runs):
         for source in runs[:i]:
             others = [run for run in runs if run is not source and run is not reader]
-            pair = _Pair(jaxpr, source, reader, single.union(*map(_reads, others)))
+            pair = _Pair(source, reader, single.union(*map(_reads, others)))
             if pair.read:
                 pair.recompute()
 
@@ -55,14 +55,13 @@ class _Pair:
     """Two runs of which one reads results of the other, piece by piece.
 
     Args:
-      jaxpr: the jaxpr.
       source, reader: the two runs.
       elsewhere: what is read outside of both.
     """
 
-    def __init__(self, jaxpr: ir.Jaxpr, source: Run, reader: Run, elsewhere: set[ir.Atom]):
+    def __init__(self, source: Run, reader: Run, elsewhere: set[ir.Atom]):
         self.source, self.reader, self.elsewhere = source, reader, elsewhere
-        self.values: dict[Place, Rows] = source.values(jaxpr.eqns)
+        self.values: dict[Place, Rows] = source.values
         # The variables of the source's template.
         self.variables: dict[Place, ir.Var] = {
             (q, o): var

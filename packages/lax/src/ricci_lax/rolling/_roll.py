@@ -165,7 +165,7 @@ class _Evaluation:
             carry, stacks = scan(piece, carry, rows, length=run.count, reverse=reverse)
         carried = {carry.place: x for carry, x in zip(run.carries, carry, strict=True)}
         stacked = dict(zip(places, stacks, strict=True))
-        values = run.values(self.jaxpr.eqns)
+        values = run.values
         for place, pieces in run.results.items():
             if place[0] == CARRIED:
                 order = values[place][::-1] if reverse else values[place]

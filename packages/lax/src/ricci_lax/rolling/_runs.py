@@ -1,6 +1,6 @@
 """Consecutive pieces of a jaxpr with the same operations, and their measures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import ricci_ir as ir
@@ -45,6 +45,7 @@ class Run(ir.Record):
       fixed: operands that are one value for all pieces: the template's variable and the value's.
       stacked: operands that come from outside and differ from piece to piece.
       results: the places of results that are used outside of the run, with those pieces.
+      values: the values at all places.
       recomputed: equations ahead of the template, which compute some of its operands from others
         instead of reading them from an array that another run's pieces fill.
     """
@@ -57,6 +58,7 @@ class Run(ir.Record):
     fixed: list[tuple[ir.Var, ir.Var]]
     stacked: list[tuple[ir.Var, Rows]]
     results: dict[Place, list[int]]
+    values: dict[Place, Rows]
     recomputed: list[ir.JaxprEqn]
 
     @property
@@ -71,21 +73,12 @@ class Run(ir.Record):
         """
         return not self.carries and not any(map(is_costly, self.template))
 
-    def values(self, eqns: Sequence[ir.JaxprEqn]) -> dict[Place, Rows]:
-        """The values at all places, in the equations of the jaxpr."""
-        starts = range(self.start, self.stop, self.period)
-        values = {
-            (q, o): tuple(eqns[start + q].outvars[o] for start in starts)
-            for q in range(self.period)
-            for o in range(len(eqns[self.start + q].outvars))
-        }
-        entering = [(carry.first, *values[carry.place][:-1]) for carry in self.carries]
-        return values | {(CARRIED, k): rows for k, rows in enumerate(entering)}
-
-    def rows(self, eqns: Sequence[ir.JaxprEqn]) -> list[Rows]:
+    @property
+    def rows(self) -> list[Rows]:
         """The values that are rows of one array: stacked operands, and results of all pieces."""
-        values = self.values(eqns)
-        results = [values[p] for p, pieces in self.results.items() if len(pieces) == self.count]
+        results = [
+            self.values[p] for p, pieces in self.results.items() if len(pieces) == self.count
+        ]
         return [*(rows for _, rows in self.stacked), *results]
 
     def is_final(self, place: Place) -> bool:
