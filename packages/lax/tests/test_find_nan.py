@@ -442,3 +442,20 @@ def test_the_cause_of_a_nan_may_be_an_infinite_argument():
     report = find_nan(lambda x: sub(x, x), np.array([1.0, np.inf], np.float32))
     assert report.operation == "sub"
     assert "the inf there is in element [1] of float32[2] of argument x" in str(report)
+
+
+def keep_best(best, x):
+    """The step of a search that has no best value yet."""
+    value = log(x)
+    return select(lt(value, np.float32(0)), value, best), reduce_sum(mul(value, value), (0,))
+
+
+def test_an_operations_nan_comes_before_an_arguments_that_is_returned():
+    absent = f32(np.nan, np.nan)
+    assert find_nan(keep_best)(absent, f32(0.5, 0.25)) is None
+    report = find_nan(keep_best)(absent, f32(2, -1))
+    assert (report.operation, report.index) == ("log", (1,))
+    report = find_nan(keep_best)(absent, f32(2, 3))
+    assert str(report).startswith("nan was given: element [0] of float32[2] of argument best")
+    used = find_nan(lambda best, x: (add(best, x), log(x)))(absent, f32(2, -1))
+    assert used.operation == "argument"

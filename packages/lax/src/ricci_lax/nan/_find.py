@@ -25,11 +25,13 @@ def _first(
     """Find the earliest event that caused a NaN (or, with ``inf``, an infinity) in results.
 
     A value that no operation made, as one that was converted to a Python number, comes last. Among
-    the values that the function stored it is no event: libraries mark what is absent by NaN.
+    the values that the function stored it is no event: libraries mark what is absent by NaN. For
+    that reason an argument's NaN that is returned as it is, as in the state of a search that has no
+    best value yet, comes after those that operations made.
     """
     in_stored = [event for event in _events(watch, stored, inf) if not event.is_unknown]
     events = [*_events(watch, results, inf), *in_stored]
-    order = lambda event: (event.is_unknown, bool(event.doubt), event.order)
+    order = lambda event: (event.is_unknown, event.is_carried, bool(event.doubt), event.order)
     return min(events, key=order, default=None)
 
 

@@ -23,6 +23,11 @@ type Index = tuple[int, ...]
 
 # Operations that are skipped in reports in favour of the operation that uses their result.
 _CONVERSIONS = frozenset({"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"})
+# Operations whose results are elements of their operands.
+_MOVING = _CONVERSIONS | set(
+    "concatenate dynamic_slice dynamic_update_slice expand_dims gather rev select_n slice "
+    "transpose".split()
+)
 _SIGNS: dict[str, Callable[[Any], Any]] = {"nan": np.isnan, "inf": np.isinf}
 
 
@@ -37,6 +42,7 @@ class Event:
       operands, result: NumPy arrays or scalars.
       index: the element of the result.
       place: its location.
+      is_carried: whether it is an argument's element that the function returns without using it.
       cause: for a NaN computed from an infinity, the event of that infinity.
       came_in: whether it is a constant or closed over, rather than the result of an operation.
       doubt: the reason why the values could not be followed with certainty; empty if they could.
@@ -47,6 +53,7 @@ class Event:
         "cause",
         "doubt",
         "index",
+        "is_carried",
         "kind",
         "operands",
         "order",
@@ -78,6 +85,7 @@ class Event:
         self.came_in = came_in
         self.cause = cause
         self.doubt = doubt
+        self.is_carried = False
 
     @property
     def operation(self) -> str:
@@ -109,15 +117,19 @@ def follow(watch: Watch, array: object, index: Index, kind: str) -> Event:
     user: Step | None = None  # the step that used the array, apart from conversions
     user_index: Index = ()
     user_result: Any = None
+    is_carried = True
     while True:
         origin = watch.origin_of(array)
         if origin is None:
-            return _came_in(watch, array, index, kind, user, user_result, user_index, doubts)
+            event = _came_in(watch, array, index, kind, user, user_result, user_index, doubts)
+            event.is_carried = is_carried and event.primitive is None and not event.is_unknown
+            return event
         if isinstance(origin.maker, Moved):
             number, index = origin.maker.element(index)
             array = origin.maker.sources[number]
             continue
         step = origin.maker
+        is_carried = is_carried and step.primitive.name in _MOVING
         if user is None or step.primitive.name not in _CONVERSIONS:
             user, user_index, user_result = step, index, array
         source = _source(origin, index, kind)
