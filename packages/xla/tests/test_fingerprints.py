@@ -1,15 +1,20 @@
 """Fingerprints of the values that a warm start depends on."""
 
+import subprocess
 import sys
 from functools import singledispatch
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
+import ricci_ir as ir
 from ricci_pytree import register_static, registered_nodes
 from ricci_xla import jit
+from ricci_xla.warm import _classes
+from ricci_xla.warm._classes import Classes
 from ricci_xla.warm._fingerprint import fingerprint
 from ricci_xla.warm._reads import returns_nothing
+from ricci_xla.warm._watch import Watch, is_ignored
 
 
 def test_fingerprints_of_guarded_functions_include_their_closure():
@@ -42,6 +47,17 @@ def test_calls_of_a_dispatching_function_leave_it_as_it_was():
     assert fingerprint(kind) == before
     kind.register(str, lambda x: "str")
     assert fingerprint(kind) != before
+
+
+def test_the_trace_that_an_object_was_made_in_has_a_fingerprint_without_its_state():
+    before = fingerprint(SimpleNamespace(made_in=ir.eval_trace))
+    jit(lambda x: x)(1.0)
+    assert fingerprint(SimpleNamespace(made_in=ir.eval_trace)) == before
+    text = "from types import SimpleNamespace as N; import ricci_ir as ir; import ricci_xla; "
+    text += "from ricci_xla.warm._fingerprint import fingerprint as f; "
+    text += "print(f(N(made_in=ir.eval_trace)).hex())"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == before.hex()
 
 
 def test_registered_classes_of_ricci_do_not_count(monkeypatch):
@@ -110,3 +126,25 @@ async def _coroutine():
 )
 def test_functions_that_return_nothing(function, expected):
     assert returns_nothing(function.__code__) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a.b.c", True), ("a.b", True), ("a.bc", False), ("d", True), ("e.d", False), ("a", False)],
+)
+def test_a_module_is_ignored_with_all_names_in_it(name, expected):
+    assert is_ignored(name, {"a.b", "d"}) is expected
+
+
+def test_the_values_after_too_many_are_not_named(monkeypatch):
+    monkeypatch.setattr(_classes, "_MOST_VALUES", 100)
+    owner = ModuleType("a_library")
+    owner.large, owner.small = [object() for _ in range(101)], ["a", "list"]
+    monkeypatch.setitem(sys.modules, "a_library", owner)
+    watch = Watch(Classes())
+    for name in ("large", "small"):
+        watch._note_value("a_library", name)
+    assert watch.failed == {"a_library.large": "it depends on more than 100 values"}
+    ignoring = Watch(Classes(), {"a_library"})
+    ignoring._note_value("a_library", "large")
+    assert not ignoring.failed

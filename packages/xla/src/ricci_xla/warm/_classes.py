@@ -4,6 +4,16 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+_MOST_VALUES = 200_000
+
+
+class NoFingerprint(Exception):
+    """A value without a fingerprint; the message names it and the reason."""
+
+
+class TooManyValues(NoFingerprint):
+    """The limit of values is reached; it counts those of all values that a call depends on."""
+
 
 class _OpenClass:
     """A class that is being written; ``in_cycle`` if another class refers back to it."""
@@ -43,6 +53,16 @@ class Classes:
         self.digests: dict[type, bytes] = {}
         self.values = 0
         self._open: dict[type, _OpenClass] = {}
+
+    def count_value(self) -> None:
+        """Count a value that is written.
+
+        Raises:
+          TooManyValues: if it is one above the limit.
+        """
+        self.values += 1
+        if self.values > _MOST_VALUES:
+            raise TooManyValues(f"it depends on more than {_MOST_VALUES:,} values")
 
     def digest_of(self, kind: type, write: Callable[[], bytes]) -> bytes | None:
         """Return the fingerprint of a class's content, which ``write()`` computes.

@@ -14,10 +14,9 @@ from typing import Any
 
 import msgspec
 
-from ._classes import Classes
-from ._fingerprint import NoFingerprint
+from ._classes import Classes, NoFingerprint
 from ._purity import compiled_file, file_digest, file_of, is_fixed
-from ._watch import ENVIRONMENT, IMPORTS, Watch, value_of
+from ._watch import ENVIRONMENT, IMPORTS, Watch, is_ignored, value_of
 
 # Global values that tracing changes, and that no jaxpr depends on.
 HARMLESS: dict[str, str] = {
@@ -31,6 +30,7 @@ HARMLESS: dict[str, str] = {
 }
 
 
+_MOST_NAMES = 8  # in a reason
 _NOT_MODULES = (ENVIRONMENT, IMPORTS)
 
 
@@ -51,7 +51,7 @@ class ModuleRecord(msgspec.Struct, frozen=True):
     values: tuple[tuple[str, bytes], ...]
 
 
-def dependencies(watch: Watch, ignored: Set[str]) -> tuple[ModuleRecord, ...]:
+def dependencies(watch: Watch) -> tuple[ModuleRecord, ...]:
     """Records of the modules that the observed code depends on.
 
     Raises:
@@ -59,12 +59,10 @@ def dependencies(watch: Watch, ignored: Set[str]) -> tuple[ModuleRecord, ...]:
         without a fingerprint.
     """
     watch.finish()
-    failed = [name for name in watch.failed if name not in ignored]
-    if failed:
-        raise NoFingerprint(
-            f"{failed[0]}: {watch.failed[failed[0]]}. If no result depends on it, pass "
-            f"ignore={failed}"
-        )
+    if watch.failed:
+        name, reason = next(iter(watch.failed.items()))
+        remedy = f"ignore={_names_to_ignore(list(watch.failed))}"
+        raise NoFingerprint(f"{name}: {reason}. If no result depends on it, pass {remedy}")
     for module, codes in watch.codes.items():
         _check(module, codes, watch.classes.codes | watch.generated)
     modules = {module for module in watch.codes if module in sys.modules}
@@ -77,6 +75,13 @@ def dependencies(watch: Watch, ignored: Set[str]) -> tuple[ModuleRecord, ...]:
         )
         for name in sorted(modules.union(watch.values))
     )
+
+
+def _names_to_ignore(names: list[str]) -> list[str]:
+    """The names, or the packages that they are in if there are many."""
+    if len(names) <= _MOST_NAMES:
+        return names
+    return list(dict.fromkeys(name.partition(".")[0] for name in names))
 
 
 def difference(records: tuple[ModuleRecord, ...], ignored: Set[str]) -> str | None:
@@ -93,7 +98,7 @@ def difference(records: tuple[ModuleRecord, ...], ignored: Set[str]) -> str | No
                 continue  # importing it gives the same values
             for name, value in record.values:
                 full = f"{record.name}.{name}"
-                if full not in ignored and value_of(record.name, name, classes) != value:
+                if not is_ignored(full, ignored) and value_of(record.name, name, classes) != value:
                     return f"{full} has changed"
         except NoFingerprint as reason:
             return f"{record.name}: {reason}"

@@ -6,7 +6,7 @@ from functools import lru_cache
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Protocol
 
-from ._fingerprint import NoFingerprint
+from ._classes import NoFingerprint
 from ._purity import is_fixed, is_of_python, is_pure
 
 _monitoring = sys.monitoring

@@ -46,7 +46,7 @@ from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes import Mesh, PartitionSpec, Sharding
 from ricci_xla.meshes._axes import Axes
 
-from ._classes import Classes
+from ._classes import Classes, NoFingerprint
 from ._object_states import (
     HEAP_TYPE,
     built_in_base,
@@ -61,7 +61,6 @@ from ._plain_states import decimal_state, logger_state, notes_of, registered_cla
 from ._purity import impurity, is_fixed
 from ._reads import reads_of
 
-_MOST_VALUES = 200_000
 _LEAST_ID = 1 << 20  # ids are addresses; smaller numbers are not compared with them
 _by_name = (
     *(BuiltinFunctionType, ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
@@ -69,10 +68,6 @@ _by_name = (
 )
 _dispatching = singledispatch(len).__code__  # pyright: ignore[reportAttributeAccessIssue]
 _locks = (type(threading.Lock()), type(threading.RLock()))
-
-
-class NoFingerprint(Exception):
-    """A value without a fingerprint; the message names it and the reason."""
 
 
 def fingerprint(*values: object, classes: Classes | None = None) -> bytes:
@@ -126,9 +121,7 @@ class _Writer:
             self.mark("again", str(position))
             return
         self.alive.append(value)
-        self.classes.values += 1
-        if self.classes.values > _MOST_VALUES:
-            raise NoFingerprint(f"it depends on more than {_MOST_VALUES:,} values")
+        self.classes.count_value()
         write = _writer_of(type(value))
         self.mark(type(value).__qualname__)
         write(self, value)
@@ -461,6 +454,7 @@ _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (Iterator | Random | np.random.RandomState | np.random.Generator, _write_stateful),
     (np.random.BitGenerator, _write_stateful),
     (ir.Jaxpr, lambda w, x: w.feed_all([str(x), *x.consts])),
+    (ir.Trace, lambda w, x: w.mark("trace")),  # compared by identity, in libraries' objects
     (PyTreeDef, _write_tree),
     (Device, lambda w, x: w.mark("device", f"{x.platform} {x.device_kind} {x.id}")),
     (Mesh, lambda w, x: w.feed_all([*_axes(x), *x.devices.flat])),

@@ -5,7 +5,7 @@ from typing import Any
 import ricci_ir as ir
 from ricci_xla.compile import Executable
 
-from ._fingerprint import NoFingerprint
+from ._classes import NoFingerprint
 
 # How the libraries that call Python functions compile without them, by the functions' module.
 _WITHOUT_CALLBACKS = {

@@ -29,8 +29,8 @@ from ricci_xla.devices._runtime_types import CompileOptions, LoadedExecutable
 from ricci_xla.files._shardings import ArrayRecord, encode_array
 from ricci_xla.tracing._program import Program
 
+from ._classes import NoFingerprint
 from ._dependencies import ModuleRecord
-from ._fingerprint import NoFingerprint
 from ._static_data import StaticData
 
 

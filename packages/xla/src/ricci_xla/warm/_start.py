@@ -23,9 +23,9 @@ from ricci_xla.tracing._program import abstract_leaves, program_key, qualified_n
 from ricci_xla.tracing._warm_start_hook import JitInfo, warm_start_hooks
 
 from ._bundle import Bundle, WarmCall
-from ._classes import Classes
+from ._classes import Classes, NoFingerprint
 from ._dependencies import dependencies, difference
-from ._fingerprint import NoFingerprint, fingerprint
+from ._fingerprint import fingerprint
 from ._portability import check_portable
 from ._records import CallRecord, decode_program, encode_program
 from ._watch import Watch
@@ -84,7 +84,7 @@ class Call:
         self.function = qualified_name(info.fun)
         self._split = split
         self._classes = Classes()
-        self._watch = Watch(self._classes)
+        self._watch = Watch(self._classes, bundle.ignored)
         self._retrace = ir.observing(lambda event: None, anew=True)
         self._jit_cache = info.cache
         self._start = perf_counter()
@@ -144,7 +144,7 @@ class Call:
             program = compiled.program
             text = compiled.executable.loaded.get_hlo_text()
             check_portable(compiled.executable, text, program.jaxpr)
-            modules = self.bundle.positions(dependencies(self._watch, self.bundle.ignored))
+            modules = self.bundle.positions(dependencies(self._watch))
             record = CallRecord(
                 self.function,
                 self._key,
@@ -313,7 +313,8 @@ def warm_start(
       mode: ``"auto"`` adds new calls to the file when the process ends; ``"read"`` does not write
         the file.
       ignore: global values that do not affect results although traced code reads them, by module
-        and name: ``"library.module.counter"``, as the reasons of calls name them.
+        and name: ``"library.module.counter"``, as the reasons of calls name them. The name of a
+        module or of a package stands for all names in it.
 
     Returns:
       A ``WarmStart``. Its ``calls``, and its text, list hits and misses with reasons.

@@ -9,15 +9,16 @@ import inspect
 import os
 import sys
 import threading
+from collections.abc import Set
 from decimal import Decimal
 from importlib.util import resolve_name
 from operator import attrgetter
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from ._classes import Classes
+from ._classes import Classes, NoFingerprint, TooManyValues
 from ._events import events, finds_modules
-from ._fingerprint import NoFingerprint, fingerprint, is_plain, state_digest
+from ._fingerprint import fingerprint, is_plain, state_digest
 from ._purity import (
     ERROR_REPORTERS,
     find_source,
@@ -64,6 +65,7 @@ class Watch:
 
     Args:
       classes: the fingerprints of the traced function's classes.
+      ignored: names of global values, or of modules, that are not recorded.
 
     Attributes:
       codes: the code that ran, by module.
@@ -74,8 +76,9 @@ class Watch:
         ``dataclass`` does. It depends on the observed code alone.
     """
 
-    def __init__(self, classes: Classes):
+    def __init__(self, classes: Classes, ignored: Set[str] = frozenset()):
         self.classes = classes
+        self.ignored = ignored
         self.codes: dict[str, list[CodeType]] = {}
         self.values: dict[str, dict[str, bytes]] = {}
         self.failed: dict[str, str] = {}
@@ -87,6 +90,7 @@ class Watch:
         self._escaped: dict[str, ModuleType] = {}
         self._wholes: set[str] = set()
         self._reflects = False
+        self._is_full = False
         self._introspective: set[CodeType] = set()
         self._foreign: list[tuple[CodeType, str]] = []
         self._holders: dict[int, str] = {}  # of iterators: the global name that leads to each
@@ -209,7 +213,8 @@ class Watch:
                 )
 
     def _fail(self, name: str, reason: str) -> None:
-        self.failed.setdefault(name, reason)
+        if not is_ignored(name, self.ignored):
+            self.failed.setdefault(name, reason)
 
     def _read(
         self,
@@ -302,12 +307,17 @@ class Watch:
 
     def _note_value(self, owner: str, name: str) -> None:
         values = self.values.setdefault(owner, {})
-        if name in values or f"{owner}.{name}" in self.failed:
+        full = f"{owner}.{name}"
+        if name in values or full in self.failed or is_ignored(full, self.ignored):
             return
         try:
             values[name] = value_of(owner, name, self.classes)
+        except TooManyValues as reason:
+            if not self._is_full:  # the values after the one that reached the limit are small
+                self.failed[full] = str(reason)
+            self._is_full = True
         except NoFingerprint as reason:
-            self.failed[f"{owner}.{name}"] = str(reason)
+            self.failed[full] = str(reason)
         for identity in self.classes.stateful:
             self._holders.setdefault(identity, f"{owner}.{name}")
 
@@ -350,6 +360,12 @@ class Watch:
             value = self._attribute(module, name, True)
             if isinstance(value, ModuleType):
                 self._escape(value)
+
+
+def is_ignored(name: str, ignored: Set[str]) -> bool:
+    """Whether a global name, or a module or a package that it is in, is among some names."""
+    parts = name.split(".")
+    return any(".".join(parts[: i + 1]) in ignored for i in range(len(parts)))
 
 
 def value_of(owner: str, name: str, classes: Classes) -> bytes:
