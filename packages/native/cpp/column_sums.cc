@@ -34,11 +34,11 @@ RICCI_INLINE void SumTile(const T* rows, size_t stride, size_t count, size_t col
   }
 }
 
-RICCI_VECTORIZED void SumFloats(const float* rows, size_t stride, size_t count, size_t columns,
+RICCI_STREAMED void SumFloats(const float* rows, size_t stride, size_t count, size_t columns,
                                 float* sums, float* block) {
   SumTile(rows, stride, count, columns, sums, block);
 }
-RICCI_VECTORIZED void SumDoubles(const double* rows, size_t stride, size_t count, size_t columns,
+RICCI_STREAMED void SumDoubles(const double* rows, size_t stride, size_t count, size_t columns,
                                  double* sums, double* block) {
   SumTile(rows, stride, count, columns, sums, block);
 }

@@ -62,10 +62,10 @@ RICCI_VECTORIZED void GaussianUnits(const float* in, float* out, size_t n) {
   ByBlocks<GaussianUnit>(in, out, n);
 }
 
-RICCI_VECTORIZED void Floors(const float* __restrict in, float* __restrict out, size_t n) {
+RICCI_STREAMED void Floors(const float* __restrict in, float* __restrict out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] = std::floor(in[i]);
 }
-RICCI_VECTORIZED void Ceilings(const float* __restrict in, float* __restrict out, size_t n) {
+RICCI_STREAMED void Ceilings(const float* __restrict in, float* __restrict out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] = std::ceil(in[i]);
 }
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "masked_extrema.h"
 #include "vectors.h"
-#include "wide_passes.h"
 
 namespace ricci {
 namespace {
@@ -133,10 +133,11 @@ RICCI_PASSES(Of256, RICCI_TARGET("arch=x86-64-v3"), 32)
 #endif
 RICCI_PASSES(Of128, , 16)
 
+// Sums in vectors of 64 bytes are slower than those of 32 where rows come from beyond the nearest caches.
 template <typename T>
 Passes<T> ChosenPasses() {
 #if RICCI_HAS_TARGETS
-  if (VectorBytes() >= 64) return {SumsOf512<T>, ExtremaOf512<T, true>, ExtremaOf512<T, false>};
+  if (VectorBytes() >= 64) return {SumsOf256<T>, MaskedExtrema<T, true>, MaskedExtrema<T, false>};
   if (VectorBytes() >= 32) return {SumsOf256<T>, ExtremaOf256<T, true>, ExtremaOf256<T, false>};
 #endif
   return {SumsOf128<T>, ExtremaOf128<T, true>, ExtremaOf128<T, false>};

@@ -39,6 +39,12 @@ def test_zeros_are_ordered_by_their_signs(name):
     row = np.resize(np.array([0.0, -0.0], jnp.zeros(0, name).dtype), (10, 600))
     assert not np.signbit(np.asarray(jnp.max(row, 1)).astype(np.float32)).any()
     assert np.signbit(np.asarray(jnp.min(row, 1)).astype(np.float32)).all()
+    # One zero of each sign, before and behind the last whole vector.
+    for positions in ((0, 599), (599, 0), (598, 599), (100, 580)):
+        other = np.full((10, 603), -1, row.dtype)
+        other[:, positions] = row[0, :2]
+        assert not np.signbit(np.asarray(jnp.max(other, 1)).astype(np.float32)).any()
+        assert np.signbit(np.asarray(jnp.min(-other, 1)).astype(np.float32)).all()
 
 
 @pytest.mark.parametrize(
