@@ -47,11 +47,12 @@ _FEATURE_OF_WIDE_VECTORS = "+avx512vbmi2"
 _WIDTH = "xla_cpu_prefer_vector_width"
 
 # By 32 bytes at once, arrays beyond the caches are read and written up to a tenth faster. Costly
-# operations are functions of more than some instructions, quotients, and random bits.
+# operations are functions of more than some instructions, quotients, and random bits; loops may
+# compute with small arrays.
 _LEAST_BYTES = 1 << 23
 _costly = re.compile(
-    r"chlo\.|stablehlo\.(?:exponential|log(?!ical|_compiler)|tan|sine|cosine|atan2|power|cbrt|r?sqrt|divide"
-    r"|remainder|xor|shift|rng|composite|custom_call)"
+    r"chlo\.|stablehlo\.(?:exponential|log|tan|sine|cosine|atan2|power|cbrt|r?sqrt|divide|remainder"
+    r"|xor|shift|rng|composite|custom_call|while)"
 )
 _array = re.compile(r"tensor<([\dx]+)x(?:complex<)?[a-z]+(\d+)")
 
