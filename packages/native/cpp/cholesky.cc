@@ -61,9 +61,34 @@ RICCI_VECTORIZED bool FactorizeSquare(size_t size, T* x, T* sums, T* columns, T*
   return true;
 }
 
+// Copies the rows of a block from those of a matrix: elements of the lower triangle, or the means of them and
+// of those of the upper one. A block's columns of the latter are read along rows.
+template <typename T>
+RICCI_VECTORIZED void CopyBlock(size_t n, size_t start, size_t width, bool symmetrizes, const T* a,
+                                T* block) {
+  constexpr size_t kRows = 64 / sizeof(T);
+  const size_t rows = n - start;
+  const T *lower = a + start * n + start, *upper = lower;
+  if (!symmetrizes) {
+    for (size_t r = 0; r < rows; ++r) std::copy_n(lower + r * n, width, block + r * kBlock);
+    return;
+  }
+  for (size_t first = 0; first < rows; first += kRows) {
+    const size_t last = std::min(rows, first + kRows);
+    T turned[kRows][kBlock];
+    for (size_t l = 0; l < width; ++l) {
+      for (size_t r = first; r < last; ++r) turned[r - first][l] = upper[l * n + r];
+    }
+    for (size_t r = first; r < last; ++r) {
+      const T *row = lower + r * n, *column = turned[r - first];
+      for (size_t l = 0; l < width; ++l) block[r * kBlock + l] = (row[l] + column[l]) / 2;
+    }
+  }
+}
+
 // Writes the lower factor of a matrix of n rows; NaNs if it is not positive definite.
 template <typename T>
-void Factorize(size_t n, const T* a, T* l, T* block, T* space) {
+void Factorize(size_t n, bool symmetrizes, const T* a, T* l, T* block, T* space) {
   T columns[kBlock * kBlock], inverses[kBlock];
   T *sums = space, *panel = space + n * kBlock;
   for (size_t start = 0; start < n; start += kBlock) {
@@ -76,7 +101,7 @@ void Factorize(size_t n, const T* a, T* l, T* block, T* space) {
       std::copy_backward(sums + r * width, sums + (r + 1) * width, sums + r * kBlock + width);
       std::fill(sums + r * kBlock + width, sums + (r + 1) * kBlock, T(0));
     }
-    for (size_t r = 0; r < rows; ++r) std::copy_n(a + (start + r) * n + start, width, block + r * kBlock);
+    CopyBlock(n, start, width, symmetrizes, a, block);
     if (!FactorizeSquare(width, block, sums, columns, inverses)) {
       for (size_t r = 0; r < n; ++r) {
         std::fill_n(l + r * n, r + 1, std::numeric_limits<T>::quiet_NaN());
@@ -96,7 +121,7 @@ void Factorize(size_t n, const T* a, T* l, T* block, T* space) {
 }
 
 template <typename T>
-void FactorizeAll(ffi::ThreadPool& pool, ffi::AnyBuffer in, ffi::AnyBuffer out) {
+void FactorizeAll(ffi::ThreadPool& pool, bool symmetrizes, ffi::AnyBuffer in, ffi::AnyBuffer out) {
   const auto sizes = in.dimensions();
   const size_t n = sizes[sizes.size() - 1];
   const T* matrices = static_cast<const T*>(in.untyped_data());
@@ -104,14 +129,15 @@ void FactorizeAll(ffi::ThreadPool& pool, ffi::AnyBuffer in, ffi::AnyBuffer out) 
   ForEachRow(pool, in.element_count() / (n * n), n * n, [&](size_t i) {
     const size_t block = n * kBlock, panel = (n + kRowsAtOnce) * (kPanelBytes / sizeof(T));
     const std::unique_ptr<T[]> scratch(new T[2 * block + panel]);
-    Factorize(n, matrices + i * n * n, factors + i * n * n, scratch.get(), scratch.get() + block);
+    Factorize(n, symmetrizes, matrices + i * n * n, factors + i * n * n, scratch.get(),
+              scratch.get() + block);
   });
 }
 
-ffi::Error Cholesky(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::AnyBuffer> out) {
+ffi::Error Cholesky(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::AnyBuffer> out, bool symmetrizes) {
   switch (in.element_type()) {
-    case ffi::F32: FactorizeAll<float>(pool, in, *out); return ffi::Error::Success();
-    case ffi::F64: FactorizeAll<double>(pool, in, *out); return ffi::Error::Success();
+    case ffi::F32: FactorizeAll<float>(pool, symmetrizes, in, *out); return ffi::Error::Success();
+    case ffi::F64: FactorizeAll<double>(pool, symmetrizes, in, *out); return ffi::Error::Success();
     default: return ffi::Error::InvalidArgument("ricci_native factorizes no such elements");
   }
 }
@@ -120,4 +146,4 @@ ffi::Error Cholesky(ffi::ThreadPool pool, ffi::AnyBuffer in, ffi::Result<ffi::An
 }  // namespace ricci
 
 RICCI_HANDLER(RicciCholesky, ricci::Cholesky,
-              RICCI_BIND.Arg<xla::ffi::AnyBuffer>().Ret<xla::ffi::AnyBuffer>())
+              RICCI_BIND.Arg<xla::ffi::AnyBuffer>().Ret<xla::ffi::AnyBuffer>().Attr<bool>("symmetrizes"))

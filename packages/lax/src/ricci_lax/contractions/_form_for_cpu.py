@@ -5,9 +5,11 @@ from ricci_stablehlo import form_for_cpu
 
 from ._running_sums import store_running_sums
 from ._stored_operands import store_transposed_operands
+from ._symmetric_factors import fold_symmetrization
 from ._transposed_products import fold_into_products
 
 
 @form_for_cpu.provide
 def _form_for_cpu(jaxpr: Jaxpr) -> Jaxpr:
-    return store_transposed_operands(store_running_sums(fold_into_products(jaxpr)))
+    jaxpr = store_running_sums(fold_into_products(fold_symmetrization(jaxpr)))
+    return store_transposed_operands(jaxpr)

@@ -12,10 +12,10 @@ from ricci_lax.structure._transposing import transpose_p
 
 from ._precision import is_symmetric
 
-__all__ = ["fold_into_products"]
+__all__ = ["fold_into_products", "swaps_matrix"]
 
 
-def _swaps_matrix(permutation: Shape) -> bool:
+def swaps_matrix(permutation: Shape) -> bool:
     """Whether a permutation exchanges the last two dimensions and keeps the others."""
     rank = len(permutation)
     return rank >= 2 and permutation == (*range(rank - 2), rank - 1, rank - 2)
@@ -76,7 +76,7 @@ def _fold(jaxpr: Jaxpr) -> Jaxpr:
             eqns[i] = _of_untransposed(eqn, matrices)
             if _makes_matrices(eqn):
                 products[eqn.outvars[0]] = i
-        elif eqn.primitive is transpose_p and _swaps_matrix(eqn.params["permutation"]):
+        elif eqn.primitive is transpose_p and swaps_matrix(eqn.params["permutation"]):
             (operand,), (result,) = eqn.invars, eqn.outvars
             position = products.get(operand) if uses[operand] == 1 else None
             if position is None or not is_symmetric(eqns[position].params["precision"]):

@@ -36,7 +36,8 @@ def _cholesky_aval(x: ir.ShapedArray) -> ir.ShapedArray:
 _MOST_ROWS = 512
 
 
-def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
+def _cholesky_lower(ctx: Lowering, x: Value, *, symmetrizes: bool = False) -> Value:
+    # ``symmetrizes`` is a parameter of the form for CPUs alone: the factors of (x + xᵀ) / 2.
     out = ctx.out
     batch_rank = len(x.shape) - 2
     info = ir.ShapedArray(x.shape[:-2], np.dtype(np.int32))
@@ -44,8 +45,15 @@ def _cholesky_lower(ctx: Lowering, x: Value) -> Value:
     if kernel is not None and x.shape[-1] <= _MOST_ROWS:
         order = range(len(x.shape))[::-1]
         return ctx.custom_call(
-            kernel.target, [x], [out], operand_layouts=[order], result_layouts=[order]
+            kernel.target,
+            [x],
+            [out],
+            backend_config={"symmetrizes": str(symmetrizes).lower()},
+            operand_layouts=[order],
+            result_layouts=[order],
         )[0]
+    if symmetrizes:
+        x = traced(_symmetrized)(ctx, x)
     if kernels.is_gpu(ctx):
         target, attributes = kernels.gpu_kernel(ctx, "solver_potrf"), {"lower": kernels.flag(True)}
     elif ctx.platform == "cpu":
