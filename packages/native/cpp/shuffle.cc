@@ -53,7 +53,7 @@ class Buckets {
   static size_t Entries(size_t capacity, int bits) { return (capacity << bits) + kBlock; }
 
   Buckets(Words key, int bits, size_t capacity, Entry* entries)
-      : draw_(ChosenWords()), key_(key), shift_(32 - bits), capacity_(capacity), entries_(entries) {
+      : draw_(ChosenWords().draw), key_(key), shift_(32 - bits), capacity_(capacity), entries_(entries) {
     ends_.resize(size_t{1} << bits);
     for (size_t b = 0; b < ends_.size(); ++b) ends_[b] = static_cast<uint32_t>(b * capacity);
   }
@@ -104,7 +104,7 @@ class Buckets {
     return fits;
   }
 
-  WordsFunction draw_;
+  void (*draw_)(Words, uint32_t, size_t, uint32_t*);
   Words key_;
   uint32_t added_ = 0;
   int shift_;
@@ -269,7 +269,7 @@ void ShuffleByRadix(const std::vector<Words>& keys, size_t n, const T* in, T* ou
   Entry* const buffers[] = {scratch.get(), scratch.get() + n};
   std::vector<T> elements(in, in + n);
   for (const Words key : keys) {
-    ChosenWords()(key, 0, n, numbers.get());
+    ChosenWords().draw(key, 0, n, numbers.get());
     WithRadixSort<uint32_t>(n, [&](auto& radix) {
       radix.Run(
           n, [&](size_t i) { return Entry{numbers[i]} << 32 | elements[i]; },

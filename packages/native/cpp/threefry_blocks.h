@@ -16,34 +16,50 @@
 namespace ricci {
 namespace {
 
-// The numbers that a call may write beyond those that are asked for.
+// The elements that a function may read and write beyond those that are asked for.
 constexpr size_t kWordsAhead = 63;
 
 template <int kBytes>
 class WordVectors {
  public:
   static constexpr size_t kVectors = 4, kLanes = kBytes / 4, kWords = kVectors * kLanes;
-  static_assert(kWords <= kWordsAhead + 1, "buffers have room for one more step");
+  static_assert(kWords <= kWordsAhead + 1, "arrays have room for one more step");
 
   // Encrypts the counters from `start` on and stores the random bits of 32 of each.
   RICCI_INLINE static void Draw(Words key, uint32_t start, uint32_t* out) {
-    const uint32_t k0 = key.first, k1 = key.second, k2 = k0 ^ k1 ^ 0x1BD11BDA;
-    Vectors x, y;
+    Vectors k0, k1, x, y;
 #pragma GCC unroll 4
     for (size_t v = 0; v < kVectors; ++v) {
       std::memcpy(&x[v], kZeros, kBytes);
       std::memcpy(&y[v], kPositions, kBytes);
-      x[v] += k0, y[v] += start + static_cast<uint32_t>(v * kLanes) + k1;
+      k0[v] = x[v] + key.first, k1[v] = x[v] + key.second;
+      y[v] += start + static_cast<uint32_t>(v * kLanes);
     }
-    Even(x, y), Add(x, y, k1, k2 + 1);
-    Odd(x, y), Add(x, y, k2, k0 + 2);
-    Even(x, y), Add(x, y, k0, k1 + 3);
-    Odd(x, y), Add(x, y, k1, k2 + 4);
-    Even(x, y), Add(x, y, k2, k0 + 5);
+    Encrypt(k0, k1, x, y);
 #pragma GCC unroll 4
     for (size_t v = 0; v < kVectors; ++v) {
       const Vector bits = x[v] ^ y[v];
       std::memcpy(out + v * kLanes, &bits, kBytes);
+    }
+  }
+
+  // Encrypts a counter by each key, of which two arrays have the words.
+  RICCI_INLINE static void Derive(const uint32_t* first, const uint32_t* second, Words counter,
+                                  uint32_t* out_first, uint32_t* out_second) {
+    Vectors k0, k1, x, y;
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v) {
+      std::memcpy(&k0[v], first + v * kLanes, kBytes);
+      std::memcpy(&k1[v], second + v * kLanes, kBytes);
+      std::memcpy(&x[v], kZeros, kBytes);
+      y[v] = x[v] + counter.second;
+      x[v] += counter.first;
+    }
+    Encrypt(k0, k1, x, y);
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v) {
+      std::memcpy(out_first + v * kLanes, &x[v], kBytes);
+      std::memcpy(out_second + v * kLanes, &y[v], kBytes);
     }
   }
 
@@ -53,9 +69,23 @@ class WordVectors {
   static constexpr uint32_t kZeros[16] = {};
   static constexpr uint32_t kPositions[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-  RICCI_INLINE static void Add(Vectors& x, Vectors& y, uint32_t first, uint32_t second) {
+  // The steps of `Encrypt` of one counter.
+  RICCI_INLINE static void Encrypt(const Vectors& k0, const Vectors& k1, Vectors& x, Vectors& y) {
+    Vectors k2;
 #pragma GCC unroll 4
-    for (size_t v = 0; v < kVectors; ++v) x[v] += first, y[v] += second;
+    for (size_t v = 0; v < kVectors; ++v) k2[v] = k0[v] ^ k1[v] ^ 0x1BD11BDA;
+    Add(x, k0, y, k1, 0), Even(x, y);
+    Add(x, k1, y, k2, 1), Odd(x, y);
+    Add(x, k2, y, k0, 2), Even(x, y);
+    Add(x, k0, y, k1, 3), Odd(x, y);
+    Add(x, k1, y, k2, 4), Even(x, y);
+    Add(x, k2, y, k0, 5);
+  }
+
+  RICCI_INLINE static void Add(Vectors& x, const Vectors& first, Vectors& y, const Vectors& second,
+                               uint32_t number) {
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v) x[v] += first[v], y[v] += second[v] + number;
   }
 
   template <int kBits>
@@ -74,29 +104,41 @@ class WordVectors {
   }
 };
 
-#define RICCI_WORDS(name, target, bytes)                                         \
-  target void name(Words key, uint32_t start, size_t n, uint32_t* out) {         \
-    for (size_t i = 0; i < n; i += WordVectors<bytes>::kWords) {                 \
-      WordVectors<bytes>::Draw(key, start + static_cast<uint32_t>(i), out + i); \
-    }                                                                            \
-  }
+// Functions of n elements, which may read and write `kWordsAhead` more.
+struct WordsFunctions {
+  // The random bits of the elements from a position on.
+  void (*draw)(Words key, uint32_t start, size_t n, uint32_t* out);
+  // The words of a counter by each key.
+  void (*derive)(const uint32_t* first, const uint32_t* second, Words counter, size_t n,
+                 uint32_t* out_first, uint32_t* out_second);
+};
+
+#define RICCI_WORDS(name, target, bytes)                                                      \
+  target void Draw##name(Words key, uint32_t start, size_t n, uint32_t* out) {                \
+    for (size_t i = 0; i < n; i += WordVectors<bytes>::kWords) {                              \
+      WordVectors<bytes>::Draw(key, start + static_cast<uint32_t>(i), out + i);               \
+    }                                                                                         \
+  }                                                                                           \
+  target void Derive##name(const uint32_t* first, const uint32_t* second, Words counter,      \
+                           size_t n, uint32_t* out_first, uint32_t* out_second) {             \
+    for (size_t i = 0; i < n; i += WordVectors<bytes>::kWords) {                              \
+      WordVectors<bytes>::Derive(first + i, second + i, counter, out_first + i, out_second + i); \
+    }                                                                                         \
+  }                                                                                           \
+  inline WordsFunctions Words##name() { return {Draw##name, Derive##name}; }
 
 #if RICCI_HAS_TARGETS
-RICCI_WORDS(DrawWords512, RICCI_TARGET("arch=x86-64-v4"), 64)
-RICCI_WORDS(DrawWords256, RICCI_TARGET("arch=x86-64-v3"), 32)
+RICCI_WORDS(Of512, RICCI_TARGET("arch=x86-64-v4"), 64)
+RICCI_WORDS(Of256, RICCI_TARGET("arch=x86-64-v3"), 32)
 #endif
-RICCI_WORDS(DrawWords128, , 16)
+RICCI_WORDS(Of128, , 16)
 
-// A function that draws the random bits of n elements from a position on. The array has room for
-// `kWordsAhead` more.
-using WordsFunction = void (*)(Words key, uint32_t start, size_t n, uint32_t* out);
-
-inline WordsFunction ChosenWords() {
+inline WordsFunctions ChosenWords() {
 #if RICCI_HAS_TARGETS
-  if (VectorBytes() >= 64) return DrawWords512;
-  if (VectorBytes() >= 32) return DrawWords256;
+  if (VectorBytes() >= 64) return WordsOf512();
+  if (VectorBytes() >= 32) return WordsOf256();
 #endif
-  return DrawWords128;
+  return WordsOf128();
 }
 
 }  // namespace
