@@ -42,9 +42,9 @@ def dispatched_calls(function):
 MARKED = [call for call in all_calls() if calls_of(call)]
 
 
-def repeated(call: Call, times: int = CALLS):
+def repeated(call: Call, times: int = CALLS, convert=jnp.asarray):
     """Return the results of a call that is made several times."""
-    operands = {name: jnp.asarray(value) for name, value in call.inputs.items()}
+    operands = {name: convert(value) for name, value in call.inputs.items()}
     code = compile(call.source, "<call>", "eval")
     return [eval(code, {**NAMES, **operands}) for _ in range(times)]
 
@@ -65,6 +65,13 @@ def test_dispatched_calls_return_what_the_function_does(call):
         assert_same(result, expected)
     entries = calls_of(call)._apply._cache_size()
     assert bool(entries) != (call.source in UNDISPATCHED), "compiled for these types"
+
+
+@pytest.mark.parametrize("call", MARKED, ids=lambda call: call.source)
+def test_dispatched_calls_take_numpy_arrays(call):
+    expected, *others = repeated(call, convert=np.asarray)
+    for result in others:
+        assert_same(result, expected)
 
 
 @pytest.mark.parametrize("call", MARKED[::8], ids=lambda call: call.source)

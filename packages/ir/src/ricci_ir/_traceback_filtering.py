@@ -238,7 +238,7 @@ def _dispatching_call_of_two(x: object, y: object, /) -> object:
     fun: Any = "<function>"
     calls: Any = "<calls>"
     try:
-        # Numbers beside arrays are never dispatched: their values matter.
+        # The function itself knows which numbers beside arrays are dispatched.
         if _context.trace is not _root or type(x) is not type(y):
             return fun(x, y)
         apply = calls._apply if _root.process is calls._evaluate else calls._application()

@@ -13,7 +13,7 @@ from ricci_ir._function_copies import as_method
 from ricci_ir._settings import Override, State
 from ricci_ir._traceback_filtering import on_calls, on_results
 from ricci_ir.dimensions import is_static_shape
-from ricci_ir.types import ShapedArray, float0, get_aval, is_narrowed
+from ricci_ir.types import ShapedArray, array_dtypes, float0, get_aval, is_narrowed
 
 from ._array_type import Array
 from ._primitive import Primitive, primitives
@@ -32,6 +32,7 @@ __all__ = [
     "exact_scalar",
     "float0_zeros",
     "has_backend",
+    "is_host_operand",
     "of_type",
     "set_backend",
     "unnarrowed",
@@ -269,6 +270,28 @@ def _converted(x: object) -> object:
     """A literal as an array of the current backend; one of dtype ``float0`` unchanged."""
     aval: Any = get_aval(x)
     return x if aval.dtype == float0 else backend().array(np.asarray(x, aval.dtype), aval)
+
+
+def is_host_operand(x: Any) -> bool:
+    """Whether ``x`` is a value of NumPy that a dispatcher takes as an operand, as it is.
+
+    Its dtype is not narrowed. A single integer is none: it may decide what a function does.
+
+    Example:
+      >>> import numpy as np
+      >>> from ricci_ir import is_host_operand
+      >>> is_host_operand(np.ones(2, "float32")), is_host_operand(np.int8(1))
+      (True, False)
+    """
+    kind = type(x)
+    if kind is np.ndarray:
+        dtype = x.dtype
+        is_value = x.ndim > 0 or dtype.kind not in "iub"
+    else:
+        if not issubclass(kind, np.inexact):
+            return False
+        dtype, is_value = x.dtype, True
+    return is_value and dtype in array_dtypes and not is_narrowed(dtype)
 
 
 def float0_zeros(shape: tuple[int, ...]) -> Array:

@@ -101,7 +101,15 @@ def binary(
     A Python scalar beside an array of the default float or integer dtype is passed on as a weakly
     typed literal: a float beside floats, an integer beside integers.
     """
+    calls = ir.PublicFunction(general, getattr(operation, "__name__", "binary"))
     operation = getattr(operation, "bind", operation)
+
+    def others(x, y):
+        """Apply the function where an operand is not an array."""
+        if context.trace is eval_trace and _takes_values(x, y):
+            apply = calls._apply if eval_trace.process is calls._evaluate else calls._application()
+            return apply(x, y)
+        return general(x, y)
 
     def function(x, y, /):
         kind = type(y)
@@ -116,7 +124,7 @@ def binary(
                     a = x.aval
                     b = y.aval
                 except AttributeError:
-                    return general(x, y)
+                    return others(x, y)
                 fits = a is b or (
                     a.dtype is b.dtype
                     and a.weak_type is b.weak_type
@@ -158,11 +166,11 @@ def in_one_step(name: str, general: Operation) -> Operation:
     step = ir.inlined(name)(general)
 
     def promoted(x, y):
-        arrays = hasattr(type(x), "aval") and hasattr(type(y), "aval")
+        arrays = _is_array(x) and _is_array(y)
         if not arrays or ir.is_recording() or ir.numpy_rank_promotion.value != "allow":
             return general(x, y)
         if ir.context.trace is ir.eval_trace:
-            types = name, x.aval, y.aval
+            types = name, ir.get_aval(x), ir.get_aval(y)
             before = _calls.recall(types) or 0
             if before < _FIRST_CALLS:
                 _calls.put(types, before + 1)
@@ -170,6 +178,20 @@ def in_one_step(name: str, general: Operation) -> Operation:
         return step(x, y)
 
     return promoted
+
+
+def _takes_values(x: object, y: object) -> bool:
+    """Whether the operands are arrays or values of NumPy, which the dispatcher copies."""
+    if hasattr(type(x), "aval"):
+        return ir.is_host_operand(y)
+    return ir.is_host_operand(x) and (hasattr(type(y), "aval") or ir.is_host_operand(y))
+
+
+def _is_array(x: object) -> bool:
+    """Whether ``x`` is an array, or a value of NumPy that the backend takes as it is."""
+    if hasattr(type(x), "aval") or ir.is_host_operand(x):
+        return True
+    return isinstance(x, np.integer | np.bool_) and not ir.is_narrowed(x.dtype)
 
 
 FLOATS = "of a float or complex dtype"

@@ -356,7 +356,7 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
 
 
 def _are_plain(operands: Sequence[Any]) -> bool:
-    """Whether operands are arrays, and Python numbers that the dispatcher converts as they are.
+    """Whether operands are arrays, or numbers and NumPy arrays that the dispatcher converts.
 
     It converts a float to the default dtype, which beside arrays of other float dtypes would round
     it twice. Integers that decide what is computed have been refused already.
@@ -364,16 +364,23 @@ def _are_plain(operands: Sequence[Any]) -> bool:
     kinds = set(map(type, operands))
     if kinds <= {ArrayImpl}:
         return True
+    hosts = {kind for kind in kinds if issubclass(kind, np.ndarray | np.generic)}
+    if hosts:
+        if device_mesh.value is not None:  # where each is replicated
+            return False
+        if not all(ir.is_host_operand(x) for x in operands if type(x) in hosts):
+            return False
+        kinds -= hosts
     default = ir.python_scalar_dtype(float)
-    dtypes = {x.dtype for x in operands if type(x) is ArrayImpl and x.dtype != default}
+    dtypes = {x.dtype for x in operands if type(x) not in (float, int) and x.dtype != default}
     return kinds <= {ArrayImpl, float, int} and all(dtype.kind in "iub" for dtype in dtypes)
 
 
 def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Return the types of arrays and the settings of the thread; ``None`` for other arguments."""
-    if any(type(x) is not ArrayImpl for x in args):
+    if any(type(x) is not ArrayImpl and type(x) is not np.ndarray for x in args):
         return None
-    return (*[x.aval for x in args], ir.trace_key())
+    return (*[ir.get_aval(x) for x in args], ir.trace_key())
 
 
 def _donating(args: Sequence[Any], results: int) -> Options:
