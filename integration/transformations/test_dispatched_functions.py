@@ -161,3 +161,22 @@ def test_pad_calls_a_function_each_time():
     for _ in range(CALLS):
         assert jnp.pad(jnp.asarray(V), 1, fill).tolist() == [9, 0, 1, 2, 0]
     assert calls == [0] * CALLS
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v: stats.norm.logpdf(v),
+        lambda v: stats.norm.logpdf(v, v),
+        lambda v: stats.norm.logpdf(v, scale=v),
+        lambda v: stats.truncnorm.logpdf(v, v, v + v),
+        lambda v: stats.expon.pdf(x=v),
+    ],
+)
+def test_defaults_of_distributions_are_not_copied_to_the_device(call):
+    v = jnp.asarray(V) + jnp.asarray(V) + jnp.ones(3)
+    expected = call(v)
+    with ricci.transfer_guard("disallow"):
+        result = call(v)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_allclose(ricci.jit(call)(v), expected, rtol=1e-6)

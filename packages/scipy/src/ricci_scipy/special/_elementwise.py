@@ -48,9 +48,15 @@ def elementwise[**P, R](
         total = len(signature.parameters)
         all_by_position = all(p.kind is not p.KEYWORD_ONLY for p in signature.parameters.values())
         parameters = {name: p.default for name, p in signature.parameters.items()}
+        numbers = list(parameters.values())
+        # The parameters that are numbers by default, which are constants of the jaxpr where they
+        # are left out: each operand would be copied to the device.
+        constant = [type(x) is int or type(x) is float for x in numbers]
+        only_operands = all_by_position and not strict
         compute: Callable[..., Any] = formula
 
         def step(*args: Any, **settings: object) -> Any:
+            args = tuple([numbers[i] if x is None else x for i, x in enumerate(args)])
             # While tracing, operands may be Python numbers, with which Python would compute.
             xs: Sequence[Any] = [as_result(x) for x in promote_args_inexact(name, *args)]
             aval: Any = get_aval(xs[0])
@@ -75,17 +81,29 @@ def elementwise[**P, R](
 
         @wraps(formula)
         def function(*args: Any, **keywords: Any) -> Any:
-            if keywords or len(args) != total:
+            count = len(args)
+            if not keywords and count < total and only_operands and all(constant[count:]):
+                return run(*operands(name, *args), *[None] * (total - count))
+            left_out: Sequence[int] = ()
+            if keywords or count != total:
                 complete = _by_position(parameters, args, keywords) if all_by_position else None
                 if complete is None:
                     bound = signature.bind(*args, **keywords)
                     bound.apply_defaults()
                     args, keywords = bound.args, bound.kwargs
                 else:
+                    left_out = [
+                        i
+                        for i, parameter in enumerate(parameters)
+                        if i >= count and constant[i] and parameter not in keywords
+                    ]
                     args, keywords = complete, {}
             if strict:
                 args = tuple(_floats(name, x) for x in args)
-            return run(*operands(name, *args), **keywords)
+            values: list[Any] = [*operands(name, *args)]
+            for i in left_out:
+                values[i] = None
+            return run(*values, **keywords)
 
         return function
 

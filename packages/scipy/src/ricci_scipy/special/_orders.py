@@ -127,9 +127,12 @@ def _legendre_table(z: Array, *, n: int, normalized: bool) -> Array:
     return jnp.stack(rows, axis=1)
 
 
+_REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
+
 def _check_legendre(name: str, m: int, n: int, z: ArrayLike) -> Array:
     z = jnp.asarray(z)
-    if z.dtype.name not in ("float32", "float64"):
+    if z.dtype not in _REAL:
         raise TypeError(f"{name}: z must be of dtype float32 or float64, got {z.dtype.name}.")
     if z.ndim != 1:
         raise ValueError(f"{name}: z must be one-dimensional, got shape {z.shape}.")
@@ -251,12 +254,16 @@ def sph_harm_y(
         )
     if n_max is None:
         n_max = int(np.max(np.asarray(n)))
-    arrays = jnp.broadcast_arrays(*map(jnp.asarray, (n, m, theta, phi)))
-    degree, signed_order, polar, azimuth = arrays
+    return _harmonics(*map(jnp.asarray, (n, m, theta, phi)), n_max=index(n_max))
+
+
+@inlined("sph_harm_y")
+def _harmonics(n: Array, m: Array, theta: Array, phi: Array, *, n_max: int) -> Array:
+    degree, signed_order, polar, azimuth = jnp.broadcast_arrays(n, m, theta, phi)
     if canonicalize_dtype(np.float64) == np.float64:
         polar, azimuth = polar.astype(np.float64), azimuth.astype(np.float64)
     order = jnp.abs(signed_order)
-    table = _legendre_table(jnp.cos(polar * 1.0).ravel(), n=index(n_max), normalized=True)
+    table = _legendre_table(jnp.cos(polar * 1.0).ravel(), n=n_max, normalized=True)
     places = jnp.arange(table.shape[-1])
     legendre = table[order.ravel(), degree.ravel(), places].reshape(polar.shape)
     # A negative order gives the conjugate, times (-1)ᵐ.

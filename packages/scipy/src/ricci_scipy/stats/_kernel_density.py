@@ -9,7 +9,7 @@ import numpy as np
 import ricci_lax.linalg as lax_linalg
 import ricci_numpy as jnp
 import ricci_random as random
-from ricci_ir import Array, ArrayLike, Shape
+from ricci_ir import Array, ArrayLike, Shape, inlined
 from ricci_numpy.authoring import promote_dtypes_inexact
 from ricci_pytree import register_pytree_node_class
 from ricci_scipy import special
@@ -75,10 +75,8 @@ class gaussian_kde:
         self._set_width(_width(self, bw_method))
 
     def _set_width(self, factor: ArrayLike) -> None:
-        covariance = jnp.atleast_2d(jnp.cov(self.dataset, rowvar=True, aweights=self.weights))
-        factor = jnp.squeeze(jnp.asarray(factor)).astype(self.dataset.dtype)
-        self.covariance = covariance * factor**2
-        self.inv_cov = jnp.linalg.inv(covariance) / factor**2
+        widths = _covariance(self.dataset, self.weights, jnp.asarray(factor))
+        self.covariance, self.inv_cov = widths
 
     @property
     def d(self) -> int:
@@ -123,16 +121,7 @@ class gaussian_kde:
     def logpdf(self, x: ArrayLike) -> Array:
         """The logarithm of the density at points of shape (n,) or (dimensions, n)."""
         points = self._points(x)
-        # With inv_cov = L Lᵀ the exponent of a kernel is the squared length of Lᵀ (x - center), and
-        # the determinant of its covariance is that of L to the power -2. The sum of kernels is
-        # computed from logarithms, so that the density far from all of the points does not
-        # underflow.
-        factor = lax_linalg.cholesky(self.inv_cov)
-        centers, places = (jnp.matmul(factor.T, a) for a in (self.dataset, points))
-        squares = jnp.sum((centers[:, :, None] - places[:, None, :]) ** 2, axis=0)
-        log_sum = special.logsumexp(-0.5 * squares, axis=0, b=self.weights[:, None])
-        log_det = jnp.sum(jnp.log(jnp.diagonal(factor)))
-        return log_sum + log_det - 0.5 * self.d * log(2 * pi)
+        return _log_density(self.dataset, self.weights, self.inv_cov, points)
 
     def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
         """The integral of the product of the density and a normal density.
@@ -239,3 +228,24 @@ def _width(
             )
         return jnp.power(kde.neff * (kde.d + 2) / 4.0, -1.0 / (kde.d + 4))
     return bw_method(kde) if callable(bw_method) else bw_method
+
+
+@inlined("gaussian_kde.covariance")
+def _covariance(dataset: Array, weights: Array, factor: Array) -> tuple[Array, Array]:
+    """The covariance of the kernels, and its inverse."""
+    covariance = jnp.atleast_2d(jnp.cov(dataset, rowvar=True, aweights=weights))
+    factor = jnp.squeeze(factor).astype(dataset.dtype)
+    return covariance * factor**2, jnp.linalg.inv(covariance) / factor**2
+
+
+@inlined("gaussian_kde.logpdf")
+def _log_density(dataset: Array, weights: Array, inverse: Array, points: Array) -> Array:
+    # With inv_cov = L Lᵀ the exponent of a kernel is the squared length of Lᵀ (x - center), and the
+    # determinant of its covariance is that of L to the power -2. The sum of kernels is computed
+    # from logarithms, so that the density far from all of the points does not underflow.
+    factor = lax_linalg.cholesky(inverse)
+    centers, places = (jnp.matmul(factor.T, a) for a in (dataset, points))
+    squares = jnp.sum((centers[:, :, None] - places[:, None, :]) ** 2, axis=0)
+    log_sum = special.logsumexp(-0.5 * squares, axis=0, b=weights[:, None])
+    log_det = jnp.sum(jnp.log(jnp.diagonal(factor)))
+    return log_sum + log_det - 0.5 * dataset.shape[0] * log(2 * pi)
