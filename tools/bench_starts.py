@@ -1,9 +1,12 @@
 """Workloads of a process that starts: how long it takes to its first step of training.
 
-The folder of the compilation cache was filled by an earlier process. In a warm start, which JAX
-does not have, Ricci has a bundle that an earlier process made instead. As a program, this file is
-the process: `python bench_starts.py SIDE MODEL [BUNDLE]` makes the model's parameters, runs one
-step, and prints when that was done.
+The folder of the compilation cache was filled by an earlier process, or nothing is cached. In a
+warm start, which JAX does not have, Ricci has a bundle that an earlier process made instead. As a
+program, this file is the process: `python bench_starts.py SIDE MODEL [BUNDLE]` makes the model's
+parameters, runs one step, and prints when that was done, and what of it jaxlib took. With the
+oracle's interpreter, it prints a table of processor times, which depend less on what else runs:
+
+    python tools/bench_starts.py --table ORACLE [RUNS]
 """
 
 import json
@@ -12,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,9 +32,14 @@ WARM = {
     "start to the first step of a CNN, warm": "cnn",
     "start to the first step of a 12-layer transformer, warm": "transformer",
 }
+COLD = {
+    "start to the first step of an MLP, nothing cached": "mlp",
+    "start to the first step of a CNN, nothing cached": "cnn",
+    "start to the first step of a 12-layer transformer, nothing cached": "transformer",
+}
 _LIMIT = 600.0
-# Reported by both sides: reading an executable from the cache, nearly all of it in XLA.
-_LOADED = "/jax/compilation_cache/cache_retrieval_time_sec"
+# The methods of jaxlib's client by which both sides get an executable.
+_XLA = ("compile_and_load", "deserialize_executable")
 _WIDTH = 128
 _HEADS = 4
 _LAYERS = 12
@@ -44,31 +53,36 @@ def measure(interpreter: Path, side: str, name: str) -> dict[str, Any]:
     Raises:
       RuntimeError: if a process fails.
     """
-    model, warm = (WARM[name], side == "ricci") if name in WARM else (MODELS[name], False)
-    folder = _folders.get((side, name))
-    if folder is None:
-        folder = _folders[side, name] = tempfile.TemporaryDirectory()
-        _run(interpreter, side, folder.name, model, warm)
+    model, warm = {**MODELS, **WARM, **COLD}[name], name in WARM and side == "ricci"
+    if name in COLD:
+        folder = None
+    elif (side, name) in _folders:
+        folder = _folders[side, name].name
+    else:
+        folder = (_folders.setdefault((side, name), tempfile.TemporaryDirectory())).name
+        _run(interpreter, side, folder, model, warm)
     began = time.time()
-    answer = _run(interpreter, side, folder.name, model, warm)
-    outcome = {"value": answer["done"] - began, "loading": answer["loading"]}
+    answer = _run(interpreter, side, folder, model, warm)
+    outcome = {**answer, "value": answer["done"] - began}
     return {"version": answer["version"], "measured": {name: outcome}}
 
 
-def _run(interpreter: Path, side: str, folder: str, model: str, warm: bool) -> dict[str, Any]:
+def _run(
+    interpreter: Path, side: str, folder: str | None, model: str, warm: bool
+) -> dict[str, Any]:
     variables = {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": "",
         "PYTHONDONTWRITEBYTECODE": "",
     }
-    if not warm:
+    if folder is not None and not warm:
         variables["JAX_COMPILATION_CACHE_DIR"] = folder
         variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
         variables["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "0"
     if side == "jax":
         variables["PYTHONPATH"] = ""
-    bundle = [str(Path(folder, "bundle"))] if warm else []
+    bundle = [str(Path(folder, "bundle"))] if folder is not None and warm else []
     command = [str(interpreter), __file__, side, model, *bundle]
     done = subprocess.run(
         command, capture_output=True, env=variables, text=True, timeout=_LIMIT, check=False
@@ -171,13 +185,7 @@ _makers = {"mlp": _mlp, "cnn": _cnn, "transformer": _transformer}
 def _work(side: str, model: str, bundle: str | None = None) -> dict[str, object]:
     jax = import_module(side)
     jnp = import_module(f"{side}.numpy")
-    loading: list[float] = []
-
-    def note(event: str, seconds: float, **_: object) -> None:
-        if event == _LOADED:
-            loading.append(seconds)
-
-    jax.monitoring.register_event_duration_secs_listener(note)
+    times = _time_xla()
     if bundle is not None:
         jax.warm_start(bundle)
     loss, weights, batch = _makers[model](jax, jnp, jax.random.key(0))
@@ -188,10 +196,81 @@ def _work(side: str, model: str, bundle: str | None = None) -> dict[str, object]
         return value, jax.tree.map(lambda w, slope: w - 0.1 * slope, weights, slopes)
 
     value, _ = jax.block_until_ready(step(weights, batch))
-    done = time.time()
-    version = jax.__version__
-    return {"version": version, "done": done, "loading": sum(loading), "loss": float(value)}
+    done, processor = time.time(), time.process_time()
+    loading, xla = (sum(taken) for taken in zip(*times, strict=True))
+    executables, later = len(times), []
+    for _ in range(5):
+        before = time.process_time()
+        jax.block_until_ready(step(weights, batch))
+        later.append(time.process_time() - before)
+    text = step.lower(weights, batch).as_text()
+    return {
+        "version": jax.__version__,
+        "done": done,
+        "loading": loading,
+        "executables": executables,
+        "processor": processor,
+        "xla": xla,
+        "step": min(later),
+        "operations": sum(line.lstrip().startswith("%") for line in text.splitlines()),
+        "loss": float(value),
+    }
+
+
+def _time_xla() -> list[tuple[float, float]]:
+    """Let jaxlib's client note what each executable takes: seconds and processor time."""
+    client = import_module("jaxlib._jax").Client
+    times: list[tuple[float, float]] = []
+
+    def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            began, processor = time.perf_counter(), time.process_time()
+            try:
+                return method(*args, **kwargs)
+            finally:
+                times.append((time.perf_counter() - began, time.process_time() - processor))
+
+        return call
+
+    for name in _XLA:
+        setattr(client, name, timed(getattr(client, name)))
+    return times
+
+
+def _table(oracle: str, runs: str = "3") -> str:
+    """The processor time of each start, of which jaxlib's, and what else there is, in Markdown.
+
+    Times are the least of several alternating runs; where nothing is cached, of one.
+    """
+    sides = {"jax": Path(oracle), "ricci": Path(sys.executable)}
+    lines = [
+        "| start | executables | XLA, s | all else, s | ratio | operations | later step, ms |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in (*MODELS, *COLD):
+        rounds = [
+            {side: measure(python, side, name)["measured"][name] for side, python in sides.items()}
+            for _ in range(1 if name in COLD else int(runs))
+        ]
+        least = [
+            min((r[side] for r in rounds), key=lambda outcome: outcome["processor"])
+            for side in sides
+        ]
+        rest = [outcome["processor"] - outcome["xla"] for outcome in least]
+        cells = [
+            " / ".join(str(outcome["executables"]) for outcome in least),
+            " / ".join(f"{outcome['xla']:.2f}" for outcome in least),
+            " / ".join(f"{seconds:.2f}" for seconds in rest),
+            f"{least[1]['processor'] / least[0]['processor']:.2f}",
+            " / ".join(str(outcome["operations"]) for outcome in least),
+            " / ".join(f"{1e3 * outcome['step']:.3g}" for outcome in least),
+        ]
+        lines.append("| " + " | ".join([name, *cells]) + " |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(json.dumps(_work(*sys.argv[1:])), flush=True)
+    if sys.argv[1] == "--table":
+        print(_table(*sys.argv[2:]))
+    else:
+        print(json.dumps(_work(*sys.argv[1:])), flush=True)
