@@ -211,13 +211,18 @@ def define_option(
     name: str, kind: Kind, default: object, *, traced: bool = False, per_equation: bool = False
 ) -> State:
     """Add an option to ``config``; its initial value may come from the environment."""
+    state = _add_option(name, kind, default, traced, per_equation)
+    if traced:
+        trace_on(state)
+    return state
+
+
+def _add_option(name: str, kind: Kind, default: object, traced: bool, per_equation: bool) -> State:
     state = State(name, kind, default, traced, per_equation)
     initial = from_environment(name, kind, os.environ)
     if initial is not UNSET:
         state._global = initial
     config.add_option(name, state)
-    if traced:
-        trace_on(state)
     return state
 
 
@@ -236,16 +241,14 @@ def warn_unsupported(state: State, advice: str) -> None:
 
 
 config: Config = Config()
+_traced: list[State] = []
 for _name, _option in OPTIONS.items():
-    _state = define_option(
-        _name,
-        _option.kind,
-        _option.default,
-        traced=_option.traced,
-        per_equation=_option.per_equation,
-    )
+    _state = _add_option(_name, _option.kind, _option.default, _option.traced, _option.per_equation)
+    if _option.traced:
+        _traced.append(_state)
     if _option.status is Status.UNSUPPORTED:
         warn_unsupported(_state, _option.note)
+trace_on(*_traced)
 
 allow_f16_reductions: State = config.state("jax_allow_f16_reductions")
 array_garbage_collection_guard: State = config.state("jax_array_garbage_collection_guard")

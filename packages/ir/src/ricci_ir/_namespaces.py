@@ -113,12 +113,13 @@ def name_methods(cls: type, current: str = "") -> None:
             continue
         for member in vars(base).values():
             kind = type(member)
-            if kind is staticmethod or kind is classmethod:
-                member, kind = member.__func__, FunctionType
-            if kind is FunctionType:
-                named = member.__module__
-                if named != module and (named == current or _is_private(named)):
-                    member.__module__ = module
+            if kind is not FunctionType:
+                if kind is not staticmethod and kind is not classmethod:
+                    continue
+                member = member.__func__
+            named = member.__module__
+            if named == current or (named != module and _is_private(named)):
+                member.__module__ = module
 
 
 def _is_private(module: str) -> bool:

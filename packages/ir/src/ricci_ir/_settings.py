@@ -308,21 +308,23 @@ class _Keys:
                 key = self.interned[values] = TraceKey(values, per_equation)
             return key
 
-    def add(self, state: State) -> None:
-        """Make a setting part of the keys.
+    def add(self, *states: State) -> None:
+        """Make settings part of the keys.
 
-        Existing keys are extended by its default, since jaxprs that were traced under them did not
-        read it. So the late import of a package does not invalidate caches.
+        Existing keys are extended by their defaults, since jaxprs that were traced under them did
+        not read them. So the late import of a package does not invalidate caches.
         """
-        hash(state._global)  # raises TypeError before anything has changed
+        for state in states:
+            hash(state._global)  # raises TypeError before anything has changed
         keys = list(self.interned.values())
-        self.states.append(state)
+        self.states.extend(states)
         self.interned.clear()
+        defaults = [state.default for state in states]
+        per_equation = [(state, state.default) for state in states if state.per_equation]
         for key in keys:
-            # Existing keys get the new setting's default, under which their entries were made.
-            key.values = (*key.values, state.default)
-            if state.per_equation:
-                key.per_equation = (*key.per_equation, (state, state.default))
+            # Existing keys get the new settings' defaults, under which their entries were made.
+            key.values = (*key.values, *defaults)
+            key.per_equation = (*key.per_equation, *per_equation)
             self.interned[key.values] = key
         self.refresh()
 
@@ -440,13 +442,14 @@ class SettingsSwitch:
                 self._entered.append(override)
 
 
-def trace_on(state: State) -> None:
-    """Make a setting's value part of ``trace_key()``."""
+def trace_on(*states: State) -> None:
+    """Make the values of settings part of ``trace_key()``."""
     with _lock:
-        _keys.add(state)
+        _keys.add(*states)
         followers = list(_followers)
     for callback in followers:
-        state.on_change(callback)
+        for state in states:
+            state.on_change(callback)
 
 
 def follow_trace_key(callback: Callable[[Any, bool], object]) -> None:
