@@ -34,6 +34,7 @@ def _wide():
         yield
 
 
+@pytest.mark.sampled(43)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.parametrize(("shape", "axes"), CASES)

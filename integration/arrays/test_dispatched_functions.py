@@ -58,6 +58,7 @@ def assert_same(result, expected):
         np.testing.assert_array_equal(x, y)
 
 
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("call", MARKED, ids=lambda call: call.source)
 def test_dispatched_calls_return_what_the_function_does(call):
     expected, *others = repeated(call)

@@ -102,6 +102,7 @@ BY_DATA = {
 }
 
 
+@pytest.mark.sampled(13)  # of 44, among them every way
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", BY_DATA)
 def test_indices_from_data_raise_in_every_way(name, way):
@@ -357,6 +358,7 @@ SEMAPHORES = {
 }
 
 
+@pytest.mark.sampled(11)  # of 22: every way, each for one of the two
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SEMAPHORES)
 def test_semaphores_that_are_not_0_at_the_end_raise_in_every_way(name, way):
