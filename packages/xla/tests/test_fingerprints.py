@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import weakref
 from functools import singledispatch
 from types import ModuleType, SimpleNamespace
 
@@ -13,6 +14,7 @@ from ricci_xla import jit
 from ricci_xla.warm import _classes
 from ricci_xla.warm._classes import Classes
 from ricci_xla.warm._fingerprint import fingerprint
+from ricci_xla.warm._purity import impurity
 from ricci_xla.warm._reads import returns_nothing
 from ricci_xla.warm._watch import Watch, is_ignored
 
@@ -148,3 +150,28 @@ def test_the_values_after_too_many_are_not_named(monkeypatch):
     ignoring = Watch(Classes(), {"a_library"})
     ignoring._note_value("a_library", "large")
     assert not ignoring.failed
+
+
+class Proxy:
+    """A class whose annotations are those of its object, as proxies in C define them."""
+
+    __module__ = "a_library"
+
+
+type.__setattr__(Proxy, "__annotations__", property(lambda self: {}))
+
+
+def test_a_class_may_have_a_descriptor_of_annotations():
+    assert not isinstance(vars(Proxy)["__annotations__"], dict)
+    assert fingerprint(Proxy) == fingerprint(Proxy)
+
+
+class NamedReference(weakref.ref):
+    """A weak reference of a class in Python."""
+
+    __module__ = "a_library"
+
+
+def test_the_call_of_an_object_is_that_of_the_class_which_defines_it():
+    assert impurity(NamedReference(Proxy)) is None
+    assert impurity(type("Reader", (), {"__call__": open, "__module__": "a_library"})()) is not None

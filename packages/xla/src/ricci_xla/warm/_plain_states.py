@@ -20,6 +20,8 @@ def notes_of(value: FunctionType | type) -> list[str]:
     annotations = names.get("__annotations__", {})
     if isinstance(value, FunctionType) and sys.version_info < (3, 14):  # later they are code
         annotations = value.__annotations__
+    if not isinstance(annotations, dict):  # a descriptor, by which proxies show those of others
+        annotations = {}
     notes = [str(names.get("__doc__"))]
     for name, annotation in annotations.items():
         notes += [name, _text_of(annotation)]

@@ -250,7 +250,9 @@ def _home(function: object) -> tuple[object, str, str]:
         return function.__objclass__, function.__objclass__.__module__, name
     if kind.__module__.startswith(_WITH_MODULES):
         return None, str(function.__module__), name
-    return None, kind.__module__, kind.__qualname__
+    # Objects of a class in Python may be called by one in C, as weak references are.
+    caller = next((cls for cls in kind.__mro__ if "__call__" in cls.__dict__), kind)
+    return None, caller.__module__, caller.__qualname__
 
 
 def _global_generator() -> object:
