@@ -239,3 +239,14 @@ def test_bucketed_inside_a_transformation_raises():
     with pytest.raises(TypeError, match="Put bucketed outermost"):
         grad(function)(np.ones(3, np.float32))
     assert float(function(np.ones(3, np.float32))) == 3
+
+
+def test_the_error_of_code_that_asks_for_an_integer_says_that_sizes_are_symbolic():
+    def sized(x):
+        if not isinstance(x.shape[0], int):
+            raise ValueError("the size must be an int")
+        return x
+
+    with pytest.raises(ValueError, match="must be an int") as error:
+        bucketed(sized, sizes=[4])(np.ones(3, np.float32))
+    assert any("symbolic sizes, n, which" in note for note in error.value.__notes__)

@@ -340,8 +340,12 @@ class Bucketed[**P, R]:
         except (ir.InconclusiveDimensionOperation, TypeError) as error:
             # An error of the user's own is not about sizes.
             if "symbolic dimension" not in str(error).lower():
+                error.add_note(_symbolic_note(lengths))
                 raise
             raise PaddingError(_inconclusive_message(error, self._source)) from error
+        except (AssertionError, ValueError) as error:
+            error.add_note(_symbolic_note(lengths))
+            raise
         axes = [{i: n for i, n in enumerate(t[0]) if isinstance(n, str)} for t in types]
         origins = describe_axes(names, axes)
         return _SymbolicTrace(jaxpr, out_tree, axes, origins, self._name, self._source, scope)
@@ -408,4 +412,11 @@ def _inconclusive_message(error: Exception, outer_source: ir.Source) -> str:
         f"bucketed: the function's behaviour at {source} depends on a length, and one executable "
         f"serves all lengths of a bucket.\n{error}\n"
         "bucketed takes constraints as well: constraints=['n >= 2']."
+    )
+
+
+def _symbolic_note(lengths: Mapping[str, int]) -> str:
+    return (
+        f"bucketed traces the function with symbolic sizes, {', '.join(lengths)}, which code that "
+        "asks for integers refuses."
     )
