@@ -77,6 +77,9 @@ _KERNELS = {
     "resample": _Kernel("RicciResample", dict.fromkeys(("float32", "float64"), 4096), 2),
     "dot_general": _Kernel("RicciProducts", dict.fromkeys(("float32", "float64"), 1), 1),
     "fft": _Kernel("RicciFourier", _TRANSFORMED, 1),
+    "matrix_vector": _Kernel(
+        "RicciMatrixVector", dict.fromkeys(("float32", "float64"), 16384), 128
+    ),
     "cumsum": _Kernel("RicciCumulativeSum", dict.fromkeys(_SUMMED, 256), 64),
 }
 

@@ -17,6 +17,7 @@ from ricci_stablehlo import Lowering, Value, int_list
 
 from . import _form_for_cpu as _form_for_cpu
 from ._integer_products import in_dtype, in_int32
+from ._matrix_vector import write_matrix_vector
 from ._precision import (
     CanonicalPrecision,
     PrecisionLike,
@@ -236,6 +237,8 @@ def _dot_general_lower(
         (lhs, rhs), result = integers, out.update(dtype=np.dtype(np.int32))
     if algorithm is None:
         product = write_by_kernel(ctx, lhs, rhs, *dimension_numbers)
+        if product is None:
+            product = write_matrix_vector(ctx, lhs, rhs, *dimension_numbers)
         if product is not None:
             return product
     if is_contracted_by_rows(ctx, lhs, rhs, lhs_contracting, lhs_batch):
