@@ -1,5 +1,6 @@
 // The product of a matrix, whose rows lie in memory one by one, and a vector.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
