@@ -28,6 +28,7 @@ RICCI_INLINE void Tile(size_t depth, Matrix<const T> a, const T* b, size_t b_row
   typedef T Vector __attribute__((vector_size(kBytes)));
   constexpr size_t kLanes = kBytes / sizeof(T);
   Vector sums[kRows][kVectors] = {};
+#pragma GCC unroll 4
   for (size_t p = 0; p < depth; ++p) {
     // Copied one by one, so that each is a register.
     Vector columns[kVectors];
