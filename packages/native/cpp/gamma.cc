@@ -61,8 +61,8 @@ RICCI_VECTORIZED void ProposeBlock(const Bits& bits, const float* __restrict c,
     const bool beyond_squeeze = u >= std::fma(-0.0331f, square * square, 1.0f);
     const float log_u = NormalLog(u > 0.0f ? u : 1e-38f);
     const float log_v = NormalLog(is_negative ? 1.0f : cube);
-    const bool beyond_density =
-        (log_u >= std::fma(d[i], (1.0f - cube) + log_v, 0.5f * square)) & (u > 0.0f);
+    const float bound = std::fma(0.5f, square, d[i] * ((1.0f - cube) + log_v));
+    const bool beyond_density = (log_u >= bound) & (u > 0.0f);
     v[i] = cube;
     is_rejected[i] = is_negative | (beyond_squeeze & beyond_density);
   }

@@ -125,7 +125,7 @@ def _first_draws(keys: Array, c: Array, d: Array) -> tuple[Array, Array]:
     def first_draw(key: Array, c: Array, d: Array) -> tuple[Array, Array]:
         key = subkey(key, 2, 0)
         x, is_negative = _propose(c, subkey(subkey(key, 3, 1), 2, 1))
-        v, is_rejected = _decide(x, subkey(key, 3, 2), c, d)
+        v, is_rejected = _decide(x, subkey(key, 3, 2), c, d, _rounded)
         return v, lax.bitwise_or(is_negative, is_rejected)
 
     return vmap(first_draw)(keys, c, d)
@@ -137,15 +137,28 @@ def _propose(c: Array, key: Array) -> tuple[Array, Array]:
     return x, lax.le(1.0 + x * c, float_info(c.dtype)(0))
 
 
-def _decide(x: Array, key: Array, c: Array, d: Array) -> tuple[Array, Array]:
-    """The number v = (1 + c x)³, and whether it is rejected; if not, d v is a gamma number."""
+def _rounded(x: Array) -> Array:
+    """Return a product unchanged, where the compiler would not round it before it is added."""
+    infinity = lax.full_like(x, np.inf)
+    return lax.select(lax.lt(x, infinity), x, x + infinity)
+
+
+def _decide(
+    x: Array, key: Array, c: Array, d: Array, rounded: Callable[[Array], Array] = lambda x: x
+) -> tuple[Array, Array]:
+    """The number v = (1 + c x)³, and whether it is rejected; if not, d v is a gamma number.
+
+    In loops the compiler rounds a product before it adds it; elsewhere ``rounded`` must, as the
+    last place decides about some numbers of a million.
+    """
     v = 1.0 + x * c
-    x_squared, v = x * x, v * v * v
+    x_squared, v = x * x, rounded(v * v * v)
     u = _uniform(key, 0.0, 1.0, shape=(), dtype=x.dtype)
     # The squeeze, a polynomial below the density, accepts as well. Comparisons with NaN are false
     # and reject nothing, so the loop ends for such parameters.
     beyond_squeeze = lax.ge(u, 1.0 - 0.0331 * (x_squared * x_squared))
-    beyond_density = lax.ge(exact.log(u), x_squared * 0.5 + d * ((1.0 - v) + exact.log(v)))
+    product = rounded(d * ((1.0 - v) + exact.log(v)))
+    beyond_density = lax.ge(exact.log(u), x_squared * 0.5 + product)
     return v, lax.bitwise_and(beyond_squeeze, beyond_density)
 
 
