@@ -3,7 +3,8 @@
 `python tools/eager_calls.py [TEXT] [OPTIONS]` calls each public function of numpy, lax, nn, random,
 image and scipy outside of jit, on operands of a few elements, on both sides in turn: the least
 times count, up to seven rounds while Ricci's is above JAX's by more than the limit. The rows beyond
-that are printed, the worst first, each with its reason where `REASONS` has one.
+that are printed, the worst first, each with its reason where `REASONS` has one. With `--devices`,
+calls over 8 devices and of many leaves are made instead.
 """
 
 import argparse
@@ -29,15 +30,18 @@ _PRODUCT = "each call looks whether a library has replaced lax.dot_general"
 _NOTHING_RUNS = "no operation runs: one or two microseconds of Python"
 _INTEGERS = "an integer that decides what is computed: each call runs the function"
 _STEPS = "several steps in Python, each an operation or a check of the arguments"
-_FRAME = "a Python function around the dispatcher, which has the name for errors (0.3 to 0.6 µs)"
-_NUMBERS = "numbers, also the defaults of loc and scale, are copied to the device (3.6 µs each)"
+_FRAME = "a Python function around the dispatcher, which has the name for errors (0.2 to 0.4 µs)"
+_SETTINGS = "a setting by name: the elements of tuples are compared by type, too (0.6 to 0.9 µs)"
+_NUMBERS = "numbers are checked in Python and copied to the device (3.6 µs each)"
+_PROGRAM = "a single dispatch: the time of the computation itself"
 _METHOD = "two Python functions around the dispatcher"
 # Rows up to this ratio, without another reason, differ by the function around the dispatcher.
 _FRAME_LIMIT = 1.15
 REASONS: dict[str, str] = {
     **dict.fromkeys(("jnp.inner(", "jnp.dot(", "jnp.vdot(", "jnp.matmul("), _PRODUCT),
-    **dict.fromkeys(("jnp.shape(", "jnp.ndim(", "jnp.can_cast(", "jnp.isdtype("), _NOTHING_RUNS),
-    **dict.fromkeys(("jnp.broadcast_shapes(", "str(jnp.promote_types("), _NOTHING_RUNS),
+    **dict.fromkeys(("jnp.can_cast(", "str(jnp.promote_types("), _NOTHING_RUNS),
+    **dict.fromkeys(("jnp.median(", "jnp.nanmedian(", "jnp.argpartition("), _SETTINGS),
+    **dict.fromkeys(("jnp.cumsum(", "jnp.cumprod(", "jnp.put_along_axis("), _SETTINGS),
     **dict.fromkeys(("jnp.get_printoptions(", "jnp.set_printoptions("), _NOTHING_RUNS),
     **dict.fromkeys(("jnp.power(", "jnp.pow("), _INTEGERS),
     "jsp.stats.gaussian_kde(": _STEPS,
@@ -46,8 +50,17 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(("jsp.linalg.hilbert(", "jsp.linalg.hadamard(", "jsp.linalg.dft("), _STEPS),
     **dict.fromkeys(("jsp.linalg.helmert(", "jsp.linalg.convolution_matrix("), _STEPS),
     "jax.nn.identity(": _STEPS,
+    "jsp.linalg.polar(": _PROGRAM,
     **dict.fromkeys(("jsp.stats.truncnorm.", "jsp.stats.betabinom."), _NUMBERS),
 }
+# Calls on arrays over 8 devices, of mapped functions and of many leaves: see `eager_side.fixtures`.
+_EIGHT = "--xla_force_host_platform_device_count=8"
+DEVICE_CALLS = [
+    *("SUM(ROWS)", "PAIR(ROWS, ROWS)", "SUM(COPIES)", "jnp.sin(ROWS)", "ROWS + ROWS", "ROWS + 1"),
+    *("ROWS.sum()", "ROWS.reshape(4, 8)", "ROWS @ ROWS.T", "ROWS[0]", "jnp.triu(ROWS)"),
+    *("jnp.concatenate([ROWS, ROWS])", "jnp.where(ROWS > 0, ROWS, ROWS)", "MAPPED(SHARDS)"),
+    *("MAPPED_PAIR(SHARDS, SHARDS)", "TREE(LEAVES)"),
+]
 
 
 @dataclass(slots=True)
@@ -95,13 +108,14 @@ def measure(call: Call, sides: list[Side]) -> Row | None:
     return row
 
 
-def page(timed: list[Row], slow: list[Row], selection: str) -> str:
+def page(timed: list[Row], slow: list[Row], selection: str, devices: list[Row]) -> str:
     """Return the page of the documentation with the rows beyond the limit.
 
     Args:
       timed: the calls that were timed.
       slow: those beyond the limit.
       selection: which calls were timed.
+      devices: the calls over several devices, of which all are shown.
     """
     lines = [
         "# Eager calls",
@@ -112,39 +126,41 @@ def page(timed: list[Row], slow: list[Row], selection: str) -> str:
         f"Of {len(timed)} calls ({selection}) these {len(slow)} take more than {LIMIT:.2f} of "
         "JAX's time.",
         "",
-        "| call | JAX | Ricci | ratio | reason |",
-        "|---|---|---|---|---|",
+        *_table(slow),
+        "",
+        "## Over several devices",
+        "",
+        "Time of the calling thread, on 8 virtual devices: `ROWS` has a row on each, `COPIES` is "
+        "replicated, `SUM` and `PAIR` are jitted functions, `MAPPED` and `MAPPED_PAIR` are mapped "
+        "by `pmap` over `SHARDS`, and `TREE` is a jitted function of 51 arrays.",
+        "",
+        *_table(devices),
     ]
-    for row in slow:
-        call = row.source.replace("|", "\\|")
-        times = f"{row.theirs * 1e6:.1f} | {row.ours * 1e6:.1f} | {row.ratio:.2f}"
-        lines.append(f"| `{call}` | {times} | {row.reason or 'not known'} |")
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("text", nargs="?", default="", help="only calls that hold this text")
-    parser.add_argument("--sample", type=int, default=1, help="only every N-th call")
-    parser.add_argument("--skip", type=int, default=0, help="leave out the first N calls")
-    parser.add_argument("--part", default="1/1", help="only a part of the calls, as 2/4")
-    parser.add_argument("--minutes", type=float, default=30.0, help="stop after this time")
-    parser.add_argument("--again", type=Path, help="only calls of an earlier report's rows")
-    parser.add_argument("--write", type=Path, help="write the rows beyond the limit to a page")
-    parser.add_argument("--all", action="store_true", help="print every row")
-    options = parser.parse_args()
-    oracle = find_interpreter()
-    if oracle is None:
-        parser.error("oracle environment missing: run nox -s oracle")
-    sides = [Side("jax", str(oracle), SIDE), Side("ricci", sys.executable, SIDE)]
-    part, parts = map(int, options.part.split("/"))
-    chosen = [call for call in all_calls() if options.text in call.source]
-    if options.again is not None:
-        chosen = [call for call in chosen if f"| {call.source}" in options.again.read_text()]
-    chosen = chosen[options.skip :: options.sample]
-    chosen = chosen[part - 1 :: parts]
+def _table(rows: list[Row]) -> list[str]:
+    lines = ["| call | JAX | Ricci | ratio | reason |", "|---|---|---|---|---|"]
+    for row in rows:
+        call = row.source.replace("|", "\\|")
+        times = f"{row.theirs * 1e6:.1f} | {row.ours * 1e6:.1f} | {row.ratio:.2f}"
+        reason = (row.reason or "not known") if row.ratio > LIMIT else ""
+        lines.append(f"| `{call}` | {times} | {reason} |")
+    return lines
+
+
+def time_calls(chosen: list[Call], flags: str, minutes: float) -> list[Row]:
+    """Time calls on both sides, until a time is over; print the slow ones as they are found.
+
+    Args:
+      chosen: the calls.
+      flags: of XLA.
+      minutes: how long.
+    """
+    interpreters = {"jax": str(find_interpreter()), "ricci": sys.executable}
+    sides = [Side(name, path, SIDE, flags) for name, path in interpreters.items()]
     rows: list[Row] = []
-    end = time.monotonic() + 60 * options.minutes
+    end = time.monotonic() + 60 * minutes
     tried = 0
     for tried, call in enumerate(chosen, 1):
         row = measure(call, sides)
@@ -157,18 +173,47 @@ def main() -> int:
             break
     for side in sides:
         side.close()
+    print(f"{tried} of {len(chosen)} calls tried")
+    return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("text", nargs="?", default="", help="only calls that hold this text")
+    parser.add_argument("--sample", type=int, default=1, help="only every N-th call")
+    parser.add_argument("--skip", type=int, default=0, help="leave out the first N calls")
+    parser.add_argument("--part", default="1/1", help="only a part of the calls, as 2/4")
+    parser.add_argument("--minutes", type=float, default=30.0, help="stop after this time")
+    parser.add_argument("--again", type=Path, help="only calls of an earlier report's rows")
+    parser.add_argument("--devices", action="store_true", help="calls over 8 devices instead")
+    parser.add_argument("--write", type=Path, help="write the rows beyond the limit to a page")
+    parser.add_argument("--all", action="store_true", help="print every row")
+    options = parser.parse_args()
+    if find_interpreter() is None:
+        parser.error("oracle environment missing: run nox -s oracle")
+    part, parts = map(int, options.part.split("/"))
+    over_devices = [Call("", source, {}) for source in DEVICE_CALLS]
+    calls = over_devices if options.devices else all_calls()
+    chosen = [call for call in calls if options.text in call.source]
+    if options.again is not None:
+        chosen = [call for call in chosen if f"| {call.source}" in options.again.read_text()]
+    chosen = chosen[options.skip :: options.sample]
+    chosen = chosen[part - 1 :: parts]
+    rows = time_calls(chosen, _EIGHT if options.devices else "", options.minutes)
     timed = sorted((row for row in rows if not row.error), key=lambda row: -row.ratio)
     slow = [row for row in timed if row.ratio > LIMIT]
     middle = statistics.median(row.ratio for row in timed) if timed else float("nan")
     print(
-        f"{len(timed)} calls timed, {tried} of {len(chosen)} tried; median ratio {middle:.2f}; "
+        f"{len(timed)} calls timed; median ratio {middle:.2f}; "
         f"above {LIMIT:.3g}: {len(slow)}, of these without a reason: "
         f"{sum(not row.reason for row in slow)}"
     )
     if options.write is not None:
         again = options.again is not None
         selection = "slow ones of an earlier run" if again else f"of {len(all_calls())}"
-        options.write.write_text(page(timed, slow, selection))
+        devices = [row for row in time_calls(over_devices, _EIGHT, 10) if not row.error]
+        devices.sort(key=lambda row: -row.ratio)
+        options.write.write_text(page(timed, slow, selection, devices))
     print("ratio | JAX → Ricci | call | reason")
     print("\n".join(map(str, timed if options.all else slow)))
     failed = [row for row in rows if row.error]

@@ -42,12 +42,13 @@ class Side:
     name: str
     interpreter: str
     script: Path = SIDE
+    flags: str = ""  # of XLA
     process: subprocess.Popen[bytes] | None = None
 
     def ask(self, message: object) -> dict[str, Any]:
         """Return the answer to a message, or an error after ``ROW_SECONDS``."""
         if self.process is None:
-            environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}
+            environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": self.flags}
             if self.name == "jax":
                 # A path to the workspace's packages would lead JAX's side to the drop-in.
                 environment.pop("PYTHONPATH", None)
