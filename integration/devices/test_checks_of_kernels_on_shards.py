@@ -110,6 +110,7 @@ def by_types(i):
 
 
 @pytest.mark.skipif(len(ricci.devices()) < 8, reason="needs 8 devices")
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "run", [in_a_sum, eagerly, in_a_gradient, on_some_axes, by_copies, by_the_compiler, by_types]
 )

@@ -193,7 +193,7 @@ def expected():
     return run
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
 @pytest.mark.parametrize("name", CASES)
 def test_steps_that_write_their_own_blocks_are_shared(eight_devices, name, kind, expected):

@@ -1,7 +1,7 @@
 """The types of ``grad(f, 1)`` and ``grad(f, (0, 1))``, for type checkers alone.
 
-As in ``_gradient_types``, by the annotations of the first two arguments. Other ``argnums`` have
-gradients of type ``Any``.
+As in ``_gradient_types``, by the annotations of the first two arguments. Tuples of one position,
+and ``-1``, are in ``_gradient_types_of_tuples``; other ``argnums`` have gradients of type ``Any``.
 """
 
 from collections.abc import Callable
