@@ -48,6 +48,7 @@ def test_limits_that_a_policy_by_hand_meets_are_met(model, share):
         np.testing.assert_allclose(result, value, rtol=1e-4, atol=1e-4 * scale)
 
 
+@pytest.mark.sampled(2)
 def test_the_peak_of_a_plan_is_that_of_the_optimized_executable(model):
     fit = ricci.fit_memory(step_of(model), "1GB").plan(model.parameters, model.batch)
     compiled = ricci.jit(step_of(model)).lower(model.parameters, model.batch).compile()

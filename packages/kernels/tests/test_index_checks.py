@@ -131,6 +131,7 @@ def checked(run, *args):
     return error.get(), out
 
 
+@pytest.mark.sampled(17)  # of 30, among them every case
 @pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "jitted"])
 @pytest.mark.parametrize("name", CASES)
 def test_an_index_out_of_bounds_is_named_with_operand_step_and_line(name, wrap):

@@ -212,6 +212,7 @@ def test_wrong_fields_are_refused():
             run()
 
 
+@pytest.mark.sampled(7)  # of 12, among them every dtype
 @pytest.mark.parametrize("dim", [-2, -1])
 @pytest.mark.parametrize("name", ["int2", "uint4", "float4_e2m1fn", "int8", "bfloat16", "float32"])
 def test_bits_are_those_of_the_words_along_a_dimension(name, dim):

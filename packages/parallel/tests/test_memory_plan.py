@@ -218,7 +218,7 @@ def test_remedies_equal_the_measured_checkpoints():
 
 def test_remedies_around_the_function_with_the_names_of_values():
     def f(w, x):
-        for _ in range(4):
+        for _ in range(2):
             x = sin(checkpoint_name(tanh(sin(dot(x, w))), "tanh"))
         return total(x)
 
