@@ -1,5 +1,6 @@
 """Stacking of layers' parameters outside of the executable: values, placement, donation, memory."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -213,3 +214,23 @@ def test_unspecified_shardings_and_layouts_are_no_reason_to_stack_in_the_executa
     specified = ricci.jit(roll(step), out_shardings=placed)(_layers(), x)
     np.testing.assert_allclose(specified[0], expected[0], rtol=1e-4)
     assert len(programs) == 1
+
+
+def test_donated_layers_that_are_read_on_their_own_cause_no_warning(programs):
+    def tied(layers, x):
+        value, new = step(layers, x)
+        return value + layers[0]["b"].sum(), new
+
+    layers, x = ricci.tree.map(jnp.asarray, _layers()), jnp.ones(SIZE)
+    expected = ricci.jit(tied)(layers, x)
+    expected = ricci.jit(tied)(expected[1], x)
+    rolled = ricci.jit(roll(tied), donate_argnums=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, new = rolled(layers, x)
+        results = rolled(new, x)
+    assert programs
+    for leaf in ricci.tree.leaves((layers, new)):
+        assert leaf.is_deleted()
+    for a, b in zip(ricci.tree.leaves(results), ricci.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)

@@ -136,7 +136,9 @@ def packed_options(packing: Packing, options: Options) -> Options:
     )
     if not options.donated:
         return options
-    donated = [options.donated[i] for i in packing.arguments]
+    # A row that is an argument as well is deleted by the caller; no result is left for its memory.
+    rows = {i for stack in packing.stacks for i in stack}
+    donated = [options.donated[i] and i not in rows for i in packing.arguments]
     return options._replace(donated=(*donated, *(False for _ in packing.stacks)))
 
 
