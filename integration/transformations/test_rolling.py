@@ -118,6 +118,12 @@ def other_in_the_middle(layers: Any, x: Any) -> Any:
     return jnp.sum(x)
 
 
+def alternating_kinds(layers: Any, x: Any) -> Any:
+    for i, p in enumerate(layers):
+        x = _layer(p, x) if i % 2 else jnp.sin(x @ p["w"]) * jnp.exp(-(x**2)) + p["b"] / (1 + x**2)
+    return jnp.sum(x)
+
+
 def updates(layers: Any, x: Any) -> Any:
     moments = [ricci.tree.map(jnp.ones_like, p) for p in layers]
     slopes = ricci.grad(plain)(layers, x)
@@ -164,8 +170,8 @@ def updates_in_calls(layers: Any, x: Any) -> Any:
 
 PROGRAMS: list[Callable[..., Any]] = [
     plain, shared_weights, two_carries, hidden_states, read_in_reverse, dropout, inner_jit,
-    in_a_loop, checkpointed, weak_scalars, skips_two, other_in_the_middle, updates,
-    chained_loops, updates_in_calls,
+    in_a_loop, checkpointed, weak_scalars, skips_two, other_in_the_middle, alternating_kinds,
+    updates, chained_loops, updates_in_calls,
 ]  # fmt: skip
 TRANSFORMED: dict[str, Callable[..., Any]] = {
     "value": lambda f: f,

@@ -1,5 +1,6 @@
 """Stacking of layers' parameters outside of the executable: values, placement, donation, memory."""
 
+import threading
 import warnings
 from typing import Any
 
@@ -234,3 +235,30 @@ def test_donated_layers_that_are_read_on_their_own_cause_no_warning(programs):
         assert leaf.is_deleted()
     for a, b in zip(ricci.tree.leaves(results), ricci.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_threads_that_donate_layers_of_their_own_get_their_own_results(programs):
+    x, rolled = jnp.ones(SIZE), ricci.jit(roll(step), donate_argnums=0)
+    scales = (1.0, 0.5)
+    results: dict[float, Any] = {}
+
+    def train(scale):
+        layers = ricci.tree.map(lambda p: jnp.asarray(p * np.float32(scale)), _layers())
+        for _ in range(3):
+            _, layers = rolled(layers, x)
+        results[scale] = layers
+
+    threads = [threading.Thread(target=train, args=(scale,)) for scale in scales]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert programs
+    for scale in scales:
+        expected = ricci.tree.map(lambda p, scale=scale: p * np.float32(scale), _layers())
+        for _ in range(3):
+            _, expected = ricci.jit(step)(expected, x)
+        for a, b in zip(
+            ricci.tree.leaves(results[scale]), ricci.tree.leaves(expected), strict=True
+        ):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
