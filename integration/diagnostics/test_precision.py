@@ -1,5 +1,6 @@
 """``precision`` on programs with a planted line that loses accuracy, beside runs in float64."""
 
+import inspect
 from itertools import count
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_planted_line_is_first(program):
 def test_accepted_programs_begin_with_another_line(program):
     rows = report_on(program).rows
     assert rows[0]["text"] == OTHERS_FIRST[program.name]
-    assert rows[1]["line"] == line_of_cause(program.source)
+    assert line_of_cause(program.source) in [row["line"] for row in rows[1:3]]
 
 
 def test_planted_line_is_first_in_nearly_all_programs():
@@ -49,12 +50,13 @@ def test_planted_line_is_first_in_nearly_all_programs():
     assert len(OTHERS_FIRST) <= 0.1 * len(PROGRAMS)
 
 
-# Programs that cast to a narrow dtype themselves, whose constants are others in it, that return
-# several arrays, or whose sums a compiled function adds in another order.
+# Programs that cast to a narrow dtype themselves, that return several arrays, or whose sums a
+# compiled function adds in another order.
 NOT_COMPARED = frozenset(
-    "clock_phase kahan_free_cumsum kalman long_sum mean_of_many narrow_gradient_cast narrow_stream "
-    "narrowed_gradient odometer ode_state positions prefix_products rotation second_moment_step "
-    "sinusoidal_embedding token_count triangle_area variance_float32".split()
+    "bucket_numbers calibrated discounted gradients_on_the_wire kalman long_sum loop_total "
+    "mean_of_many narrow_gradient_cast narrow_stream narrowed_gradient ode_state odometer "
+    "position_table positions prefix_products rotary_angles sample_variance "
+    "simulated_time sinusoidal_embedding token_count variance_float32".split()
 )
 COMPARED = [p for p in PLAIN if p.source.__name__ not in NOT_COMPARED]
 
@@ -366,3 +368,56 @@ def test_primitives_of_libraries_are_evaluated_with_arrays():
     first.def_abstract_eval(lambda x: x)
     report = ricci.precision(lambda x: first.bind(x + 0.1) * 3.0)(jnp.ones(3))
     assert report.lines
+
+
+def decayed(x):
+    decay = jnp.asarray(0.9985, x.dtype)  # cause
+    return x * decay
+
+
+# Ways to write a constant, each of which bfloat16 rounds from 0.9985 to 1. Arrays are powers of 2.
+CONSTANTS = {
+    "a number": lambda x: x * 0.9985,
+    "a number of the module": lambda x: FACTOR * x,
+    "a scalar of a type": lambda x: x * jnp.bfloat16(0.9985),
+    "an array": decayed,
+    "an array of NumPy": lambda x: x * jnp.array(np.full(8, 0.9985), x.dtype),
+    "a list": lambda x: x * jnp.array([0.9985] * 8, x.dtype),
+    "a wide array": lambda x: x * jnp.float32(0.9985).astype(x.dtype),
+    "a filled array": lambda x: x * jnp.full(8, 0.9985, jnp.bfloat16),
+    "an array like another": lambda x: jnp.full_like(x, 0.9985) * x,
+    "a filled array of lax": lambda x: lax.full_like(x, 0.9985) * x,
+    "a conversion": lambda x: x * lax.convert_element_type(0.9985, x.dtype),
+    "a choice": lambda x: jnp.where(x > 0, 0.9985, x) * x,
+    "in a loop": lambda x: lax.fori_loop(0, 1, lambda i, c: c * 0.9985, x),
+    "for each example": lambda x: ricci.vmap(lambda u: u * 0.9985)(x),
+    "in a gradient": lambda x: ricci.grad(lambda u: u[0] * 0.9985)(x),
+}
+FACTOR = 0.9985
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("way", CONSTANTS)
+def test_a_constant_is_compared_with_the_number_in_the_code(way):
+    x = jnp.array(2.0 ** np.arange(8), jnp.bfloat16)
+    run = CONSTANTS[way]
+    for call in (run, ricci.jit(run), run):
+        report = ricci.precision(call)(x)
+        np.testing.assert_allclose(report.error, 0.0015 / 0.9985, rtol=1e-4)
+        assert report.rows[0]["text"] in inspect.getsource(run)
+        np.testing.assert_allclose(report.lines[0].local, 0.0015 / 0.9985, rtol=1e-4)
+
+
+def test_exact_constants_make_no_error():
+    x = jnp.array(2.0 ** np.arange(8), jnp.bfloat16)
+    assert ricci.precision(lambda x: 0.5 * x * jnp.full(8, 3.0, x.dtype) + 0)(x).error == 0
+
+
+def test_products_below_the_range_of_squares_have_their_error():
+    def likelihood(x):
+        product = jnp.prod(x)  # cause
+        return jnp.log(product)
+
+    report = ricci.precision(likelihood)(jnp.full(300, 0.25, jnp.float32))
+    rows = {row.line: row.local for row in report.lines}
+    assert rows[line_of_cause(likelihood)] == 1.0

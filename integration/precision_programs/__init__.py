@@ -2,8 +2,10 @@
 
 from . import distances as distances
 from . import formulas as formulas
+from . import networks as networks
 from . import phases as phases
 from . import recurrences as recurrences
+from . import sciences as sciences
 from . import steps as steps
 from . import streams as streams
 from . import training as training

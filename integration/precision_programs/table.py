@@ -38,6 +38,18 @@ OTHERS_FIRST = {
     # Half of a square flushes more to 0 than the square.
     "squared_gradients plain": "v = sq * 0.5 + 0.0",
     "squared_gradients jit": "v = sq * 0.5 + 0.0",
+    # Their last lines compute a part of the loss of digits: products of large numbers, a constant
+    # that float16 flushes, numbers that it flushes, a difference from 1.
+    "position_table plain": "return jnp.sin(positions * 0.5)[:, None] + x * 0.01",
+    "bucket_numbers plain": "return jnp.cos(ids * 0.25) + x * 0.01",
+    "log_of_softmax plain": "return jnp.log(p + 6e-8).mean()",
+    "survival plain": "return (alive * 0.5 + 0.0)[-10:]",
+    "unscaled_scores plain": "return nn.softmax(scores * 0.0009765625)",
+    "unscaled_scores jit": "return nn.softmax(scores * 0.0009765625)",
+    "nearly_parallel plain": "return jnp.sqrt(2 - 2 * jnp.minimum(cosine, 1.0))",
+    "short_distance plain": "return 6371.0 * jnp.sqrt(jnp.maximum(2 - 2 * c, 0.0))",
+    "short_distance jit": "return 6371.0 * jnp.sqrt(jnp.maximum(2 - 2 * c, 0.0))",
+    "filter_covariance plain": "return (1 - gain) * p",
 }
 RUNS = {
     "plain": lambda f: f,

@@ -16,6 +16,7 @@ from ricci_ir.dimensions import is_static_shape
 from ricci_ir.types import ShapedArray, array_dtypes, float0, get_aval, is_narrowed
 
 from ._array_type import Array
+from ._observe import note_rounding
 from ._primitive import Primitive, primitives
 from ._references import BracketedReference, refuse_reference
 from ._trace import Tracer, check_derivative, context, eval_trace
@@ -269,7 +270,9 @@ def as_array(x: ArrayLike) -> Any:
 def _converted(x: object) -> object:
     """A literal as an array of the current backend; one of dtype ``float0`` unchanged."""
     aval: Any = get_aval(x)
-    return x if aval.dtype == float0 else backend().array(np.asarray(x, aval.dtype), aval)
+    if aval.dtype == float0:
+        return x
+    return note_rounding(x, backend().array(np.asarray(x, aval.dtype), aval))
 
 
 def is_host_operand(x: Any) -> bool:
@@ -355,6 +358,8 @@ def exact_scalar(value: object, dtype: np.dtype) -> Any:
     It is one of NumPy's, but an array if that would be narrowed.
     """
     scalar = np.asarray(value).astype(dtype)[()]
+    if context.observers:
+        note_rounding(value, scalar)
     return scalar if dtype.itemsize < 8 else unnarrowed(scalar)
 
 

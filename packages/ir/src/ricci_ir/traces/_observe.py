@@ -13,7 +13,8 @@ from ricci_ir._source import Source, caller_source
 
 from ._trace import ContextBlock, Trace, context
 
-__all__ = ["CarryPromoted", "CondSelected", "current_source", "DigitsLost", "DonatingCall"]
+__all__ = ["CarryPromoted", "CondSelected", "ConstantRounded", "current_source", "DigitsLost"]
+__all__ += ["DonatingCall", "note_rounding"]
 __all__ += ["is_observed", "exempt_from_retracing", "active_cache", "notify", "NotReversible"]
 __all__ += ["observing", "ProgramCompiled", "TraceAbandoned"]
 
@@ -61,6 +62,20 @@ class DigitsLost(TupleRecord):
     source: Source
     old: Any
     new: Any
+
+
+class ConstantRounded(TupleRecord):
+    """A number, or an array of numbers, became a constant of a dtype.
+
+    Attributes:
+      source: the place where the user has it.
+      value: the number as it is in the user's code.
+      constant: the constant, which may be rounded.
+    """
+
+    source: Source
+    value: object
+    constant: object
 
 
 class NotReversible(TupleRecord):
@@ -113,6 +128,7 @@ Event = (
     | CondSelected
     | CarryPromoted
     | DigitsLost
+    | ConstantRounded
     | NotReversible
     | DonatingCall
     | ProgramCompiled
@@ -165,6 +181,13 @@ def notify(event: Event) -> None:
     """Pass an event to this thread's observers; call ``is_observed()`` before making the event."""
     for observer in context.observers:
         observer(event)
+
+
+def note_rounding[T](value: object, constant: T) -> T:
+    """Return the constant that a number of the user's code became, and notify observers of it."""
+    if context.observers:
+        notify(ConstantRounded(current_source(), value, constant))
+    return constant
 
 
 def active_cache[K, V](table: Cache[K, V]) -> Cache[K, V]:

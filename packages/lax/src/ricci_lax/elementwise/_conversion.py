@@ -113,7 +113,7 @@ def converted(
     if aval.dtype == ir.float0 or dtype == ir.float0:
         return np.zeros(aval.shape, dtype)
     if not (aval.shape or weak_type or hasattr(type(x), "aval") or ir.is_symbolic_dim(x)):
-        value = ir.unnarrowed(ir.converted_scalar(x, dtype))
+        value = ir.unnarrowed(ir.note_rounding(x, ir.converted_scalar(x, dtype)))
         # Without a backend a NumPy scalar represents its narrow form.
         if value.itemsize < 8 or array_aval(value).dtype == dtype:
             return value

@@ -78,4 +78,8 @@ def norms_of(narrow: np.ndarray, wide: np.ndarray) -> tuple[float, float]:
     if not np.isfinite(a[finite]).all():
         return np.inf, 1.0
     a, b = a[finite], b[finite]
-    return float(np.linalg.norm(a - b)), float(np.linalg.norm(b))
+    # The squares of numbers that narrow formats flush to 0 may be below the smallest of float64.
+    scale = np.abs(b).max(initial=0.0)
+    if not 0 < scale < np.inf:
+        return float(np.linalg.norm(a - b)), float(scale)
+    return float(np.linalg.norm((a - b) / scale) * scale), float(np.linalg.norm(b / scale) * scale)

@@ -1,6 +1,7 @@
 """``precision``: find the lines of a function that lose accuracy."""
 
 import builtins
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, overload
@@ -133,8 +134,8 @@ class _OwnError:
     def add(self, entry: Entry, value: np.ndarray, exact: np.ndarray) -> None:
         """Add a result of a run."""
         error, size = norms_of(value, exact)
-        self._error += error**2
-        self._size += size**2
+        self._error = math.hypot(self._error, error)
+        self._size = math.hypot(self._size, size)
         self._sum += min(error / size, 1.0) if size else float(error > 0)
         self._count += 1
         if error > self._largest:
@@ -154,7 +155,7 @@ class _OwnError:
         """
         if not self._size:
             return float(self._error > 0)
-        return max((self._error / self._size) ** 0.5, self._sum / self._count)
+        return max(self._error / self._size, self._sum / self._count)
 
     @property
     def flushed(self) -> float:

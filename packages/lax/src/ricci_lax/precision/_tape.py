@@ -8,8 +8,9 @@ import numpy as np
 import ricci_ir as ir
 from ricci_ir import ArrayLike, Primitive
 from ricci_lax.stepping import Interpreter, Location
+from ricci_pytree import tree_leaves
 
-from ._formats import is_inexact
+from ._formats import REFERENCE, as_reference, is_inexact
 
 
 class Operand(ir.TupleRecord):
@@ -99,6 +100,25 @@ class Entry:
         return self.primitive, self.place.origin, self.place.names, self.place.parts
 
 
+class _Constant(ir.TupleRecord):
+    """A constant, the number that it was rounded from, and the place in the user's code."""
+
+    constant: object
+    wide: np.ndarray
+    source: ir.Source | None
+
+
+def _in_reference(value: object) -> np.ndarray | None:
+    """Numbers of the host in the widest format; ``None`` of anything else."""
+    leaves = tree_leaves(value) if isinstance(value, list | tuple) else [value]
+    if not all(isinstance(x, int | float | complex | np.generic | np.ndarray) for x in leaves):
+        return None
+    try:
+        return as_reference(np.asarray(value))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 class Tape(Interpreter):
     """An interpreter that records operations with inexact results.
 
@@ -113,20 +133,66 @@ class Tape(Interpreter):
         # By the identity of arrays, with a reference so that ids are not reused.
         self._numbers: dict[int, tuple[Any, int]] = {}
         self._place: Location | None = None
+        # By the identity of constants, with a reference to each as well.
+        self._constants: dict[int, _Constant] = {}
 
     def number(self, array: object) -> int:
         """The number of an array on the tape, or -1."""
         return self._numbers.get(id(array), (None, -1))[1]
 
+    def observe(self, event: object) -> None:
+        """Take note of a number of the user's code that became a constant."""
+        if not isinstance(event, ir.ConstantRounded):
+            return
+        constant: Any = event.constant
+        if isinstance(constant, ir.StagedTracer):
+            constant = constant.atom.val if type(constant.atom) is ir.Literal else None
+        if hasattr(constant, "dtype") and is_inexact(ir.get_aval(constant)):
+            # A number may be rounded in several steps.
+            earlier = self._constants.get(id(event.value))
+            wide = _in_reference(event.value) if earlier is None else earlier.wide
+            source = event.source if earlier is None else earlier.source
+            if wide is not None and wide.shape == np.shape(constant):
+                self._constants[id(constant)] = _Constant(constant, wide, source)
+
     def operand(self, array: ArrayLike) -> Operand:
         """The operand that an array is."""
         number = self.number(array)
+        if number < 0 and self._place is not None:
+            number = self._rounded(array, self._place)
         aval: Any = ir.get_aval(array)
         dtype = aval.dtype if is_inexact(aval) else None
         size = int(np.prod(getattr(aval, "shape", ())))
         if number >= 0:
             return Operand(number, None, dtype, size)
         return Operand(-1, array if dtype is None else np.asarray(array, dtype), dtype, size)
+
+    def _rounded(self, array: ArrayLike, place: Location) -> int:
+        """Record the rounding of a constant; return its number, or -1 if it is exact."""
+        constant = self._constants.get(id(array))
+        if constant is None:
+            if type(array) is not float:
+                return -1
+            constant = _Constant(array, np.asarray(array, REFERENCE), None)
+        aval: Any = ir.get_aval(array)
+        narrow = np.asarray(array, aval.dtype)
+        if np.array_equal(as_reference(narrow), constant.wide, equal_nan=True):
+            return -1
+        source = constant.source
+        if source is not None and source.code is not None:
+            place = place._replace(origin=(source.code, source.offset))
+        wide = Operand(-1, constant.wide, constant.wide.dtype, narrow.size)
+        params = {"new_dtype": aval.dtype, "weak_type": False, "sharding": None}
+        number = len(self.values)
+        self._numbers[id(array)] = array, number
+        self.values.append(narrow)
+        convert = ir.primitives["convert_element_type"]
+        self.entries.append(
+            Entry(
+                convert, [wide], params, [number], [aval.dtype], [narrow.size], place, fixed=False
+            )
+        )
+        return number
 
     def computed(
         self,

@@ -106,6 +106,9 @@ class Interpreter:
         """Record that an array holds elements of ``sources``; returns the array."""
         raise NotImplementedError
 
+    def observe(self, event: object) -> None:
+        """Take an event of the function's tracing; see ``ir.observing``."""
+
 
 class StepTrace(ir.Trace):
     """A trace that evaluates each operation by an ``Interpreter``; values are concrete arrays."""
@@ -226,7 +229,7 @@ def run_in_steps(
     try:
         with (
             ir.preserved(fun, args, kwargs) as objects,
-            ir.observing(lambda event: None, anew=True),
+            ir.observing(interpreter.observe, anew=True),
             ir.users_lines(),
             ir.set_trace(StepTrace(interpreter)),
         ):

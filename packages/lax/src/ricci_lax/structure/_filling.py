@@ -150,7 +150,7 @@ def full(
         words = dtype.physical_aval(ir.ShapedArray((), dtype))
         fill_value = dtype.from_physical(full(words.shape, fill_value, words.dtype))
     elif kind in _python_scalars or isinstance(fill_value, np.ndarray | np.generic):
-        scalar = ir.converted_scalar(fill_value, dtype)
+        scalar = ir.note_rounding(fill_value, ir.converted_scalar(fill_value, dtype))
         fill_value = scalar.item() if stays_weak else ir.unnarrowed(scalar)
     elif value_dtype != dtype or weak != stays_weak:
         # The conversion is defined with the arithmetic, which builds on this module.

@@ -190,7 +190,7 @@ def _array(
             f"{name}: order={order!r} is not supported, since arrays have no memory order to "
             "choose. Leave it out."
         )
-    result = _from_value(x, dtype, copy, name)
+    result = ir.note_rounding(x, _from_value(x, dtype, copy, name))
     if result.ndim < ndmin:
         result = broadcast(result, (1,) * (ndmin - result.ndim) + result.shape)
     if device is None and out_sharding is None:

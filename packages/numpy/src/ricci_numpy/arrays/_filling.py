@@ -50,7 +50,7 @@ def filled(
         )
     # While tracing: a broadcast of a literal of the right type, which takes no space in the module.
     if not weak_type:
-        value = ir.unnarrowed(np.asarray(value).astype(dtype)[()])
+        value = ir.exact_scalar(value, dtype)
     elif dtype == ir.BOOL or ir.python_scalar_dtype(ir.scalar_type_of(dtype)) != dtype:
         # Python's booleans are not weakly typed, its numbers have the width of the settings.
         weak = convert(ir.exact_scalar(value, dtype), dtype, True)
@@ -223,7 +223,7 @@ def _scalar(value: ir.ArrayLike, dtype: object, weak: bool) -> ir.ArrayLike:
     if dtype not in ir.array_dtypes:
         return value
     scalar = ir.converted_scalar(value[()] if isinstance(value, np.ndarray) else value, dtype)
-    return scalar.item() if weak else scalar
+    return scalar.item() if weak else ir.note_rounding(value, scalar)
 
 
 def broadcast_to(x: ir.Array, shape: ir.Shape, name: str) -> ir.Array:
