@@ -370,6 +370,16 @@ def test_primitives_of_libraries_are_evaluated_with_arrays():
     assert report.lines
 
 
+def test_operations_inside_of_a_librarys_primitive_are_followed():
+    logarithm = ricci.extend.core.Primitive("logarithm")
+    logarithm.def_impl(lambda x: jnp.log(1 + x))
+    logarithm.def_abstract_eval(lambda x: x)
+    report = ricci.precision(lambda x: logarithm.bind(x * 2.0) * 3.0)(jnp.full(3, 1e-6))
+    assert report.error > 1e-3
+    assert report.lines[0].operation == "log"
+    assert not report.unfollowed
+
+
 def decayed(x):
     decay = jnp.asarray(0.9985, x.dtype)  # cause
     return x * decay

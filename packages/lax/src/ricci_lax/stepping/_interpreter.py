@@ -37,6 +37,9 @@ class Interpreter:
     A tool defines ``computed`` and ``made``.
     """
 
+    # The library's primitives whose evaluation is being stepped through.
+    _evaluating: tuple[Primitive, ...] = ()
+
     def apply(
         self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any], place: Location
     ) -> list[Any]:
@@ -59,10 +62,32 @@ class Interpreter:
                 return self.run(jaxpr, operands, place, label)
             part = place._replace(parts=(*place.parts, name.strip("_")))
             return self.run(jaxpr, operands, part)
+        evaluation = _evaluation(primitive)
+        if evaluation is not None and primitive not in self._evaluating:
+            return self._evaluate(primitive, evaluation, operands, params, place)
         results = ir.eval_trace.process(primitive, tuple(operands), params)
         results = list(results) if primitive.multiple_results else [results]
         self.computed(primitive, operands, results, place, params)
         return results
+
+    def _evaluate(
+        self,
+        primitive: Primitive,
+        evaluation: Callable[..., Any],
+        operands: Sequence[Any],
+        params: dict[str, Any],
+        place: Location,
+    ) -> list[Any]:
+        """Step into the function by which a library evaluates its primitive."""
+        self._evaluating = (*self._evaluating, primitive)
+        origin, ir.context.origin = ir.context.origin, place.origin
+        try:
+            with ir.set_trace(StepTrace(self)):
+                results = evaluation(*operands, **params)
+        finally:
+            self._evaluating = self._evaluating[:-1]
+            ir.context.origin = origin
+        return list(results) if primitive.multiple_results else [results]
 
     def _discharge(
         self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
@@ -144,6 +169,13 @@ def inside(place: Location, eqn: JaxprEqn, label: str | None) -> Location:
         place.path if label is None else (*place.path, label),
         place.parts,
     )
+
+
+def _evaluation(primitive: Primitive) -> Callable[..., Any] | None:
+    """The function by which a library evaluates its primitive, or ``None`` of Ricci's own."""
+    impl = primitive.impl
+    is_ours = impl is None or ir.is_internal_module(getattr(impl, "__module__", "ricci"))
+    return None if is_ours else impl
 
 
 def _is_users(jaxpr: Jaxpr) -> bool:
