@@ -275,7 +275,7 @@ def _converted(x: object) -> object:
     return note_rounding(x, backend().array(np.asarray(x, aval.dtype), aval))
 
 
-def is_host_operand(x: Any) -> bool:
+def is_host_operand(x: object) -> bool:
     """Whether ``x`` is a value of NumPy that a dispatcher takes as an operand, as it is.
 
     Its dtype is not narrowed. A single integer is none: it may decide what a function does.
@@ -286,15 +286,15 @@ def is_host_operand(x: Any) -> bool:
       >>> is_host_operand(np.ones(2, "float32")), is_host_operand(np.int8(1))
       (True, False)
     """
-    kind = type(x)
-    if kind is np.ndarray:
+    if type(x) is np.ndarray:
         dtype = x.dtype
-        is_value = x.ndim > 0 or dtype.kind not in "iub"
-    else:
-        if not issubclass(kind, np.inexact):
+        if x.ndim == 0 and dtype.kind in "iub":
             return False
-        dtype, is_value = x.dtype, True
-    return is_value and dtype in array_dtypes and not is_narrowed(dtype)
+    elif isinstance(x, np.inexact):
+        dtype = x.dtype
+    else:
+        return False
+    return dtype in array_dtypes and not is_narrowed(dtype)
 
 
 def float0_zeros(shape: tuple[int, ...]) -> Array:

@@ -122,7 +122,7 @@ _traced: ir.Cache[Any, _Traced] = ir.Cache("functions by platform", 256)
 
 def _key(
     branches: Sequence[Any], platforms: object, tree: PyTreeDef, leaves: Sequence[Any]
-) -> Any | None:
+) -> tuple[object, ...] | None:
     """Return the key of a call in ``_traced``; ``None`` of one that is part of another function.
 
     Committed arrays may be on another platform.
@@ -138,7 +138,7 @@ def _key(
     return codes, platforms, tree, types, ir.trace_key(), ir.backend()
 
 
-def _index_of_copy(key: Any, branches: Sequence[Any]) -> int | None:
+def _index_of_copy(key: tuple[object, ...], branches: Sequence[Any]) -> int | None:
     """Return the index of the function to call, if others of the same code were traced.
 
     Functions that are made for each call would else be traced in each, to compare their results.

@@ -150,7 +150,7 @@ def isdtype(dtype: ir.DTypeLike, kind: ir.DTypeLike | tuple[ir.DTypeLike, ...]) 
 
 
 @lru_cache(maxsize=256, typed=True)
-def _is_of_kinds(dtype: Any, kind: Any) -> bool:
+def _is_of_kinds(dtype: ir.DTypeLike, kind: ir.DTypeLike | tuple[ir.DTypeLike, ...]) -> bool:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return any(_is_of_kind(np.dtype(dtype), one) for one in kinds)
 
