@@ -8,12 +8,13 @@ import pytest
 
 from ricci_autodiff import grad, jvp
 from ricci_batching import vmap
-from ricci_ir import check_jaxpr, make_jaxpr
+from ricci_ir import check_jaxpr, eval_jaxpr, make_jaxpr
 from ricci_lax import (
     checkpoint,
     checkpoint_name,
     checkpoint_policies,
     cos,
+    custom_vjp,
     dot,
     mul,
     reduce_sum,
@@ -189,3 +190,30 @@ def test_wrappers_do_not_keep_a_function_alive():
     del fun
     gc.collect()
     assert watch() is None
+
+
+@pytest.mark.parametrize("policy", [None, checkpoint_policies.dots_saveable])
+@pytest.mark.parametrize("reads", ["function", "forward", "backward"])
+def test_custom_rules_read_traced_arrays_of_the_function_around(reads, policy):
+    def gradient(wrap):
+        def step(w, x):
+            scale = sin(x)
+            by = lambda part, h: mul(h, scale) if reads == part else mul(h, 2.0)
+
+            @custom_vjp
+            def act(h):
+                return by("function", h)
+
+            act.defvjp(lambda h: (by("forward", h), None), lambda _, ct: (by("backward", ct),))
+            layer = wrap(lambda w: sin(act(mul(w, x))))
+            return grad(lambda w: reduce_sum(layer(w), (0,)))(w)
+
+        return step
+
+    kept = make_jaxpr(gradient(lambda f: f))(X, X)
+    again = make_jaxpr(gradient(lambda f: checkpoint(f, policy=policy)))(X, X)
+    check_jaxpr(again)
+    lower_jaxpr(again, "step")
+    np.testing.assert_allclose(
+        eval_jaxpr(again, again.consts, X, X)[0], eval_jaxpr(kept, kept.consts, X, X)[0], rtol=1e-6
+    )

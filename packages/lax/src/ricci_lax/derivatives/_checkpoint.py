@@ -184,8 +184,19 @@ def _each(value: object, policy: Policy) -> object:
 
 def _apply(operands: Sequence[Any], *, jaxpr: ir.Jaxpr, **params: object) -> Sequence[ir.Array]:
     """Apply the primitive; in the first calls of a jaxpr its operations, each by itself."""
+    jaxpr, operands = _closed(jaxpr, operands)
     outs = evaluated_by_operation(jaxpr, operands)
     return remat_p.bind(*operands, jaxpr=jaxpr, **params) if outs is None else outs
+
+
+def _closed(jaxpr: ir.Jaxpr, operands: Sequence[Any]) -> tuple[ir.Jaxpr, Sequence[Any]]:
+    """Make operands of the traced arrays that a jaxpr has as constants.
+
+    A custom derivative rule that is defined inside of a traced function may read its arrays.
+    """
+    if any(isinstance(x, ir.Tracer) for x in jaxpr.consts):
+        return ir.convert_constvars(jaxpr), (*jaxpr.consts, *operands)
+    return jaxpr, operands
 
 
 def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
@@ -207,10 +218,12 @@ def _linearize(tape, primals, tangents, *, jaxpr, policy, **params):
     recorded = ()
     if any(plan.nonzeros):
         nonzero_tangents = [t for t in tangents if type(t) is not ad.Zero]
+        operands = (*(primals[i] for i in plan.used), *saved, *nonzero_tangents)
+        tangent, operands = _closed(plan.tangent, operands)
         recorded = tape.record(
             remat_p,
-            (*(primals[i] for i in plan.used), *saved, *nonzero_tangents),
-            {"jaxpr": plan.tangent, "policy": policy, **params, "differentiated": True},
+            tuple(operands),
+            {"jaxpr": tangent, "policy": policy, **params, "differentiated": True},
         )
     return results, ad.join_tangents(plan.nonzeros, recorded, results)
 
