@@ -32,7 +32,12 @@ TOLERANCE = 2e-4
 # Refusals that are right: by library and tool, the class of the error and words of its message.
 REFUSED: dict[tuple[str, str], tuple[str, str]] = {
     # The step writes the new values into the model, of which it would get a copy.
-    ("flax_nnx", "bucketed"): ("TypeError", "step changes its argument model in place")
+    ("flax_nnx", "bucketed"): ("TypeError", "step changes its argument model in place"),
+    # It writes the new values into the model's variables, which would be lost.
+    **{
+        ("keras_fit", tool): ("TypeError", "train_on_batch changes arrays of objects")
+        for tool in ("fit_memory", "roll", "bucketed")
+    },
 }
 
 
@@ -180,7 +185,7 @@ def profile(model: Model) -> None:
 
 def name_of(model: Model) -> str:
     """Return the NAME of a model."""
-    return Path(inspect.getfile(model.arguments)).stem.removeprefix("tools_")
+    return Path(inspect.getfile(model.cause)).stem.removeprefix("tools_")
 
 
 TOOLS = {
