@@ -107,3 +107,15 @@ def test_a_class_is_named_by_its_namespace_before_that_loads_it():
         "                print(module, name)\n"
     )
     assert run(program) == ""
+
+
+def test_the_import_of_a_name_fails_by_the_error_of_its_module():
+    program = (
+        "import sys, types, ricci\n"
+        "sys.modules['ricci_parallel.planning'] = types.ModuleType('ricci_parallel.planning')\n"
+        "try:\n"
+        "    ricci.fit_memory\n"
+        "except AttributeError as error:\n"
+        "    print(error)\n"
+    )
+    assert run(program) == "module 'ricci_parallel.planning' has no attribute 'fit_memory'"

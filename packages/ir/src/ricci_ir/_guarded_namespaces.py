@@ -1,5 +1,6 @@
 """Public namespaces: their functions and classes are wrapped in boundaries as they are exported."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
@@ -79,7 +80,8 @@ def guard_lazily(
         elif name in homes:
             value = _guarded(getattr(import_module(homes[name]), name), name, module, classes=True)
         else:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            text = f"module {module!r} has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=sys.modules.get(module))
         namespace[name] = value
         return value
 

@@ -1,5 +1,6 @@
 """The public names of a module: collected from its imports, or loaded at their first use."""
 
+import sys
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import partial
 from importlib import import_module
@@ -180,7 +181,8 @@ def lazy_names(
     def load(name: str) -> Any:
         source = sources.get(name)
         if source is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+            text = f"module {module!r} has no attribute {name!r}"
+            raise AttributeError(text, name=name, obj=sys.modules.get(module))
         path, _, attribute = source.partition(":")
         value = import_module(path, module)
         if attribute:

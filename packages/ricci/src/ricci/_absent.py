@@ -184,8 +184,10 @@ def or_advise(module: str, load: Callable[[str], Any] | None = None) -> Callable
         if load is not None:
             try:
                 return load(name)
-            except AttributeError:
-                pass
+            except AttributeError as error:
+                # Of another object, it arose in the module that has the name.
+                if error.name != name or error.obj is not sys.modules[module]:
+                    raise
         text = f"module {module!r} has no attribute {name!r}"
         heir = _HEIRS.get(module.partition(".")[2], {}).get(name)
         home = None if heir or name.startswith("_") else _home_of(name)
