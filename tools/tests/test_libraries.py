@@ -104,7 +104,7 @@ def test_models_with_a_nan_are_found():
     models = {"equinox", "flax_linen", "flax_nnx"}
     assert set(MODELS["run_find_nan.py"]) == {*models, "haiku"}
     assert set(MODELS["run_precision.py"]) == models
-    assert set(MODELS["run_tools.py"]) == {*models, "haiku", "keras", "numpyro"}
+    assert set(MODELS["run_tools.py"]) == {*models, "haiku", "keras", "keras_fit", "numpyro"}
 
 
 def test_every_job_says_what_it_does():

@@ -38,7 +38,7 @@ _ORDERED = (*_INTEGERS, *_FLOATS)
 _ALL = (*_ORDERED, "complex64", "complex128")
 _SUMMED = (*_INTEGERS[1:], "float32", "float64")
 _LEAST_FLOATS = {"float32": 512}
-_TRANSFORMED = dict.fromkeys(("float32", "float64", "complex64", "complex128"), 1)
+_TRANSFORMED: dict[str, int] = dict.fromkeys(("float32", "float64", "complex64", "complex128"), 1)
 _LEAST_DRAWS = {"float32": 8, "float64": 8}
 
 # Measured beside XLA's operations: docs/guides/native.md has the times.
