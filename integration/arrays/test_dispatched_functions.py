@@ -68,9 +68,19 @@ def test_dispatched_calls_return_what_the_function_does(call):
     assert bool(entries) != (call.source in UNDISPATCHED), "compiled for these types"
 
 
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("call", MARKED, ids=lambda call: call.source)
 def test_dispatched_calls_take_numpy_arrays(call):
     expected, *others = repeated(call, convert=np.asarray)
+    for result in others:
+        assert_same(result, expected)
+
+
+@pytest.mark.parametrize("number", [2j, True, 1.5, 3, np.complex64(2j), np.float16(2), np.bool_(1)])
+@pytest.mark.parametrize("name", ["square", "angle", "sin", "nan_to_num", "isreal"])
+def test_dispatched_calls_take_numbers(name, number):
+    expected, *others = [getattr(jnp, name)(number) for _ in range(CALLS)]
+    np.testing.assert_allclose(expected, getattr(np, name)(number), rtol=1e-3)
     for result in others:
         assert_same(result, expected)
 

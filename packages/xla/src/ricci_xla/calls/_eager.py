@@ -371,9 +371,11 @@ def _are_plain(operands: Sequence[Any]) -> bool:
         if not all(ir.is_host_operand(x) for x in operands if type(x) in hosts):
             return False
         kinds -= hosts
+    if not kinds <= {ArrayImpl, float, int}:
+        return False
     default = ir.python_scalar_dtype(float)
     dtypes = {x.dtype for x in operands if type(x) not in (float, int) and x.dtype != default}
-    return kinds <= {ArrayImpl, float, int} and all(dtype.kind in "iub" for dtype in dtypes)
+    return all(dtype.kind in "iub" for dtype in dtypes)
 
 
 def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
