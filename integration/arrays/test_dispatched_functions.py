@@ -113,9 +113,14 @@ def test_parameters_are_operands_or_settings(namespace):
 def test_results_that_are_operands_stay_so():
     x = jnp.arange(3.0)
     for _ in range(CALLS):
+        for host in (np.asarray(x), np.float32(1), 1.0):
+            assert isinstance(jnp.atleast_1d(host), ricci.Array)
+            assert isinstance(jnp.conj(host), ricci.Array)
+    for _ in range(CALLS):
         assert jnp.conj(x) is x and jnp.ravel(x) is x
         assert type(jnp.squeeze(np.float32(1))) is type(x)
         assert jnp.atleast_1d(x) is x and jnp.atleast_1d(x, x)[1] is x
+        assert (weak := jnp.asarray(1.0)) is jnp.conj(weak)
 
 
 def test_settings_that_cannot_be_hashed_are_passed_to_the_function():

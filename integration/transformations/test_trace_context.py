@@ -347,6 +347,7 @@ OF_RICCI = {
     "einsum subscripts",
     "first calls",
     "first calls of promoted operands",
+    "functions by platform",  # the position of one, for the backend and the settings
     "functions of linear solves",  # found by the jaxpr of each new trace
     "index steps",
     "layouts",

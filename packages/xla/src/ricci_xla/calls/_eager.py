@@ -321,7 +321,9 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
         call = function.read(args, kwargs)
         if call is None or not _are_plain(call.operands):
             return function.apply(args, kwargs), None
-        before = calls.recall(call.key) or 0
+        # An array may be returned as it is, unlike what becomes an array.
+        key = call.key, tuple([type(x) is ArrayImpl for x in call.operands])
+        before = calls.recall(key) or 0
         if before < first_calls.CALLS:
             out = function.apply(args, kwargs)
             # What is traced may copy an operand that the function returns: never dispatched.
@@ -329,7 +331,7 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
                 if types is not None:
                     undispatched.add(types, True)
                 return out, None
-            calls.put(call.key, before + 1)
+            calls.put(key, before + 1)
             if before + 1 == first_calls.CALLS:
                 # The dispatcher has cached that such calls go to Python.
                 this()._clear_cache()  # pyright: ignore[reportOptionalMemberAccess]
