@@ -125,7 +125,9 @@ def recomputations(
       The bytes of its residuals and the operations of its forward pass, and the rewrites with their
       costs. Where a ``shard_map`` or a ``cond`` holds the layers, those of its jaxpr with the most.
     """
-    of_bodies = rc.read_bodies(jaxpr, nonzeros, lambda body, wanted: recomputations(body, wanted, host))
+    of_bodies = rc.read_bodies(
+        jaxpr, nonzeros, lambda body, wanted: recomputations(body, wanted, host)
+    )
     if of_bodies:
         return max(of_bodies, key=lambda result: result[0])
     whole = rc.SegmentedFunction(jaxpr, 1)
