@@ -49,7 +49,7 @@ _WIDTH = "xla_cpu_prefer_vector_width"
 # By 32 bytes at once, arrays beyond the caches are read and written up to a tenth faster. Costly
 # operations are functions of more than some instructions, quotients, and random bits; loops may
 # compute with small arrays.
-_LEAST_BYTES = 1 << 23
+_LEAST_BYTES = 6 << 20
 _costly = re.compile(
     r"chlo\.|stablehlo\.(?:exponential|log|tan|sine|cosine|atan2|power|cbrt|r?sqrt|divide|remainder"
     r"|xor|shift|rng|composite|custom_call|while)"
