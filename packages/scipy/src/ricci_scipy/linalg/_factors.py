@@ -232,16 +232,6 @@ def _lu(a: Array, *, permute_l: bool) -> tuple[Array, ...]:
     return p, low, up
 
 
-@dispatched(
-    "lower",
-    "eigvals_only",
-    "overwrite_a",
-    "overwrite_b",
-    "turbo",
-    "eigvals",
-    "type",
-    "check_finite",
-)
 @overload
 def eigh(
     a: ArrayLike,
@@ -282,6 +272,16 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Array | tuple[Array, Array]: ...
+@dispatched(
+    "lower",
+    "eigvals_only",
+    "overwrite_a",
+    "overwrite_b",
+    "turbo",
+    "eigvals",
+    "type",
+    "check_finite",
+)
 def eigh(
     a: ArrayLike,
     b: ArrayLike | None = None,
