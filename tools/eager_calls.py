@@ -46,6 +46,7 @@ REASONS: dict[str, str] = {
     **dict.fromkeys(("jnp.power(", "jnp.pow("), _INTEGERS),
     "jsp.stats.gaussian_kde(": _STEPS,
     **dict.fromkeys(("jsp.linalg.cho_factor(", "jsp.linalg.cho_solve("), _METHOD),
+    "jax.scipy.linalg.cho_solve(": _METHOD,
     **dict.fromkeys(("jsp.special.lpmn_values(", "jnp.einsum_path("), _STEPS),
     **dict.fromkeys(("jsp.linalg.hilbert(", "jsp.linalg.hadamard(", "jsp.linalg.dft("), _STEPS),
     **dict.fromkeys(("jsp.linalg.helmert(", "jsp.linalg.convolution_matrix("), _STEPS),
