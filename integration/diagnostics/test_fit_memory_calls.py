@@ -179,3 +179,26 @@ def test_empty_and_static_arguments():
     compare(ricci.fit_memory(empty, 1000)(jnp.zeros((0, 3))), empty(jnp.zeros((0, 3))))
     partial_step = partial(lambda scale, ws, x: scale * loss(ws, x), 2.0)
     compare(ricci.fit_memory(partial_step, "1GB")(ws, x), partial_step(ws, x))
+
+
+def with_closing_rule(ws, x):
+    scale = jnp.mean(x) + 1.0  # not differentiated
+
+    @ricci.custom_vjp
+    def scaled(x):
+        return scale * x
+
+    scaled.defvjp(lambda x: (scale * x, None), lambda _, ct: (scale * ct,))
+    return loss(ws, x, lambda x, w: layer(scaled(x), w))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, ricci.jit], ids=["plain", "jit"])
+def test_a_rule_that_closes_over_a_traced_array_runs_as_it_stands(run):
+    step = run(ricci.grad(with_closing_rule))
+    ws, x = arguments("loss")
+    for _ in range(2):
+        fitted = ricci.fit_memory(step, "1GB")
+        compare(fitted(ws, x), step(ws, x))
+        with pytest.raises(MemoryLimitError, match="rule closes over a traced array"):
+            ricci.fit_memory(step, 1000)(ws, x)
+        ricci.clear_caches()

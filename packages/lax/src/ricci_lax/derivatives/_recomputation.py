@@ -8,6 +8,7 @@ from ricci_ir import (
     Jaxpr,
     PyTree,
     Tracer,
+    UnexpectedTracerError,
     axis_sizes,
     context,
     eval_jaxpr,
@@ -41,16 +42,19 @@ class Differentiated:
       nonzeros: for each argument of each, whether it is differentiated with respect to that. The
         arguments are the last inputs of its jaxpr; those before are values that it closes over.
       axis_sizes: the named axes that each is traced under, with their sizes.
+      unstaged: functions with a rule that closes over one of their traced arrays. They have no
+        jaxpr that can be differentiated after their trace, and are not in the others.
       scans: the number of scans in them.
       names: the names of values (by ``checkpoint_name``) in them.
     """
 
-    __slots__ = ("axis_sizes", "jaxprs", "names", "nonzeros", "scans")
+    __slots__ = ("axis_sizes", "jaxprs", "names", "nonzeros", "scans", "unstaged")
 
     def __init__(self):
         self.jaxprs: list[Jaxpr] = []
         self.nonzeros: list[tuple[bool, ...]] = []
         self.axis_sizes: list[Any] = []
+        self.unstaged: list[_Flat] = []
         self.scans: int = 0
         self.names: set[str] = set()
 
@@ -58,6 +62,7 @@ class Differentiated:
         """Return the function, whose jaxpr is recorded when it is called."""
 
         def run(*leaves: object) -> Sequence[Any]:
+            count = len(self.jaxprs)
             jaxpr, consts = traced_flat(fun, leaves)
             self.jaxprs.append(jaxpr)
             trace = context.trace
@@ -66,7 +71,14 @@ class Differentiated:
             )
             self.axis_sizes.append(axis_sizes.value)
             self._read(jaxpr)
-            return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
+            try:
+                return eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
+            except UnexpectedTracerError:
+                for records in (self.jaxprs, self.nonzeros, self.axis_sizes):
+                    del records[count:]
+                results = fun(*leaves)  # raises again if an array of another trace escaped
+                self.unstaged.append(fun)
+                return results
 
         return run
 

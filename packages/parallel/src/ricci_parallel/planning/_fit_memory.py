@@ -306,6 +306,13 @@ class _Planner:
         unlimited = whole.total
         if unlimited <= self.limit:
             return self._fit(whole, unlimited)
+        if seen.unstaged:
+            raise MemoryLimitError(
+                f"the peak is {shown_bytes(unlimited)}, above {shown_bytes(self.limit)}, and a "
+                "custom_jvp or custom_vjp rule closes over a traced array of the differentiated "
+                "function, so that no part of it can be recomputed. Pass that array to the "
+                "function that has the rule as an argument."
+            )
         if not seen.jaxprs:
             raise MemoryLimitError(
                 f"the peak is {shown_bytes(unlimited)}, above {shown_bytes(self.limit)}, and the "
