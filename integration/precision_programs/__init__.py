@@ -2,6 +2,7 @@
 
 from . import distances as distances
 from . import formulas as formulas
+from . import mixed as mixed
 from . import networks as networks
 from . import phases as phases
 from . import recurrences as recurrences
