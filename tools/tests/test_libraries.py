@@ -102,7 +102,15 @@ def test_jobs_and_calls_are_found():
 
 def test_models_with_a_nan_are_found():
     models = {"equinox", "flax_linen", "flax_nnx"}
-    assert set(MODELS["run_find_nan.py"]) == {*models, "haiku"}
+    science = {"blackjax", "distrax", "dynamax", "e3nn_jax", "flowjax", "jaxopt", "jraph", "netket"}
+    assert set(MODELS["run_find_nan.py"]) == {
+        *models,
+        *science,
+        "haiku",
+        "numpyro",
+        "optax",
+        "quax",
+    }
     assert set(MODELS["run_precision.py"]) == models
     assert set(MODELS["run_tools.py"]) == {*models, "haiku", "keras", "keras_fit", "numpyro"}
 
