@@ -12,7 +12,8 @@ a hit in the newer generation writes nothing.
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Protocol
+from types import GenericAlias
+from typing import TYPE_CHECKING, Protocol
 
 from ._records import TupleRecord
 
@@ -133,6 +134,8 @@ class Cache[K, V]:
     """
 
     __slots__ = ("__weakref__", "_dropped", "_older", "entries", "limit", "name")
+    if not TYPE_CHECKING:  # made in C, as many are at the import
+        __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(self, name: str, limit: int):
         self.name: str = name

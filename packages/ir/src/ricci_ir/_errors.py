@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 from ._messages import explained
-from ._tracer_names import called_in_frames
 
 __all__ = ["CallbackError", "ConcretizationTypeError", "InconclusiveDimensionOperation"]
 __all__ += ["JAXIndexError", "JaxprTypeError", "JAXTypeError", "KeyReuseError"]
@@ -51,6 +50,8 @@ _ESCAPED = (
 
 def tracer_message(what: str, tracer: object, *advice: str) -> str:
     """A message in at most a dozen lines: the problem, the value's origin, and advice."""
+    from ._tracer_names import called_in_frames  # noqa: PLC0415 - lazy: only errors need it
+
     origin = getattr(tracer, "_origin_message", str)() or called_in_frames(tracer)
     origin = origin.strip().splitlines()
     # A tracer whose trace has ended has leaked, and any other advice would mislead.

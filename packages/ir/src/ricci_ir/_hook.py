@@ -2,7 +2,8 @@
 
 import sys
 from importlib import import_module
-from typing import Any, NoReturn
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._by_name import PickledByName
 
@@ -42,6 +43,8 @@ class Hook[F](PickledByName):
     """
 
     __slots__ = ("call", "late", "name", "provided_by", "provider")
+    if not TYPE_CHECKING:  # made in C, as many are at the import
+        __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(self, name: str, *, provided_by: str, default: F | None = None):
         self.name: str = name

@@ -38,8 +38,7 @@ from ._compiler import compile_text, is_compiled
 from ._dispatch import shard_args
 from ._executable import Executable, buffer_rank, result_shardings
 from ._lower import LoweredProgram, lower_program
-from ._packing import PackedProgram, packed_options, packed_types, packing_for
-from ._place import Options, Placement, place
+from ._place import LEAST_PACKED, Options, Placement, place
 from ._sizes import check_sizes, may_fill_memory, size_error
 
 __all__ = ["SharedProgram", "check_shared_programs", "two_stage_compilation"]
@@ -195,17 +194,32 @@ def compile_program(
       options: the options of ``jit``.
       in_stages: whether the first calls may run an executable without optimizations.
     """
-    packing = packing_for(program, leaves, options)
-    if packing is not None:
-        inner = packing.program._replace(consts=program.consts)
-        packed, inner_options = packed_types(packing, leaves), packed_options(packing, options)
-        compiled = compile_program(inner, packed, inner_options, in_stages=in_stages)
-        return PackedProgram(program, packing, compiled, options)
+    packed = _compile_packed(program, leaves, options, in_stages)
+    if packed is not None:
+        return packed
     placement = place(program, leaves, options)
     # A bundle stores the executable for other processes, which have no functions of this one.
     checks = warm_start_hooks.compile is None
     lower = lambda: lower_program(program, placement, options, checks=checks)
     return cached_program(program, placement, options, lower, in_stages=in_stages)
+
+
+def _compile_packed(
+    program: Program, leaves: Sequence[Any], options: Options, in_stages: bool
+) -> CompiledProgram | None:
+    """Compile a program on stacks of arguments or results that its caller makes; else ``None``."""
+    if len(program.jaxpr.invars) + len(program.jaxpr.outvars) < LEAST_PACKED:
+        return None
+    from . import _packing as packed  # noqa: PLC0415 - lazy: few have so many
+
+    packing = packed.packing_for(program, leaves, options)
+    if packing is None:
+        return None
+    inner = packing.program._replace(consts=program.consts)
+    types = packed.packed_types(packing, leaves)
+    inner_options = packed.packed_options(packing, options)
+    compiled = compile_program(inner, types, inner_options, in_stages=in_stages)
+    return packed.PackedProgram(program, packing, compiled, options)
 
 
 def cached_program(

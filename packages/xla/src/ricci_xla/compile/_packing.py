@@ -25,12 +25,12 @@ from ricci_xla.tracing._warm_start_hook import warm_start_hooks
 
 from ._call import CompiledProgram
 from ._dispatch import FastPath
-from ._place import Options
+from ._place import LEAST_PACKED, Options
 from ._value_checks import checks_errors, checks_results
 
-# The least number of arguments and results that are left out of the executable, and of elements
-# that a call computes for each: Python takes some ten microseconds for one of them, C++ two.
-_LEAST_PACKED, _LEAST_ELEMENTS = 16, 50_000
+# The least number of elements that a call computes for each argument or result that is left out of
+# the executable: Python takes some ten microseconds for one of them, C++ two.
+_LEAST_ELEMENTS = 50_000
 # Rows of this size are left out whatever the call computes, as copying one takes longer than that.
 _LEAST_BYTES = 1 << 17
 _ALIGNMENT = 64  # bytes
@@ -230,7 +230,7 @@ def _packing(program: Program) -> Packing | None:
     count = len(program.consts)
     positions = {var: i for i, var in enumerate(jaxpr.invars[count:])}
     outside = _left_out(jaxpr, positions.keys())
-    if sum(map(_row_count, outside)) < _LEAST_PACKED:
+    if sum(map(_row_count, outside)) < LEAST_PACKED:
         return None
     ids = set(map(id, outside))
     stacks: list[tuple[int, ...]] = []

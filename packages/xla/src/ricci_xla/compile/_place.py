@@ -21,6 +21,9 @@ from . import _claims as claims
 
 __all__ = ["same_partitioning"]
 
+# The least number of arguments and results that their caller stacks and unstacks: see _packing.py.
+LEAST_PACKED = 16
+
 # For primitives whose results have a layout: ``rule(**params)`` returns it.
 layout_rules = ir.rule_table("layout", required=False)
 

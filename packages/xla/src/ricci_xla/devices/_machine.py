@@ -11,8 +11,6 @@ from ._runtime_types import Client, Device, JaxRuntimeError
 
 __all__ = ["machine_of", "processor_flags"]
 
-_readable = re.compile(rb"[\x20-\x7e]{4,}")
-
 # The description of each client's machine.
 _machines: "weakref.WeakKeyDictionary[Client, str]" = weakref.WeakKeyDictionary()
 
@@ -37,7 +35,7 @@ def _describe_machine(client: Client) -> str:
         return hashlib.sha256(data).hexdigest()
     # For CPUs the topology also has the number of devices, which must not matter. The processor's
     # name and features are the strings in it.
-    texts = [text.decode("ascii") for text in _readable.findall(data)]
+    texts = [text.decode("ascii") for text in re.findall(rb"[\x20-\x7e]{4,}", data)]
     return " ".join(text for text in texts if not text.startswith("(type.googleapis.com"))
 
 
@@ -50,11 +48,11 @@ _WIDTH = "xla_cpu_prefer_vector_width"
 # operations are functions of more than some instructions, quotients, and random bits; loops may
 # compute with small arrays.
 _LEAST_BYTES = 6 << 20
-_costly = re.compile(
+_COSTLY = (
     r"chlo\.|stablehlo\.(?:exponential|log|tan|sine|cosine|atan2|power|cbrt|r?sqrt|divide|remainder"
     r"|xor|shift|rng|composite|custom_call|while)"
 )
-_array = re.compile(r"tensor<([\dx]+)x(?:complex<)?[a-z]+(\d+)")
+_ARRAY = r"tensor<([\dx]+)x(?:complex<)?[a-z]+(\d+)"
 
 
 def processor_flags(device: Device, text: str | bytes | None = None) -> dict[str, int]:
@@ -76,6 +74,6 @@ def _is_bound_by_memory(text: str | bytes | None) -> bool:
         return False
     start = text.find("@main(")
     bits = 0
-    for sizes, width in _array.findall(text, start, text.find("\n", start)):
+    for sizes, width in re.findall(_ARRAY, text[start : text.find("\n", start)]):
         bits += prod(map(int, sizes.split("x"))) * int(width)
-    return bits >= 8 * _LEAST_BYTES and _costly.search(text) is None
+    return bits >= 8 * _LEAST_BYTES and re.search(_COSTLY, text) is None
