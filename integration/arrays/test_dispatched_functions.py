@@ -58,7 +58,7 @@ def assert_same(result, expected):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.sampled(90)
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize("call", MARKED, ids=lambda call: call.source)
 def test_dispatched_calls_return_what_the_function_does(call):
     expected, *others = repeated(call)
@@ -68,7 +68,7 @@ def test_dispatched_calls_return_what_the_function_does(call):
     assert bool(entries) != (call.source in UNDISPATCHED), "compiled for these types"
 
 
-@pytest.mark.sampled(90)
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize("call", MARKED, ids=lambda call: call.source)
 def test_dispatched_calls_take_numpy_arrays(call):
     expected, *others = repeated(call, convert=np.asarray)

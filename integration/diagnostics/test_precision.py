@@ -35,6 +35,7 @@ def test_planted_line_is_first(program):
     assert not report.unfollowed
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "program", [p for p in PROGRAMS if p.name in OTHERS_FIRST], ids=lambda p: p.name
 )
@@ -201,7 +202,7 @@ TRANSFORMED = {
 }
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_lines_are_followed_through_transformations(name, wide):

@@ -130,7 +130,7 @@ TRANSFORMATIONS = {
 }
 
 
-@pytest.mark.sampled(34)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("called", [False, True], ids=["before a call", "after a call"])
 @pytest.mark.parametrize("function", functions())
 @pytest.mark.parametrize("name", TRANSFORMATIONS)

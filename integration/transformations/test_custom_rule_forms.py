@@ -104,7 +104,7 @@ def loss(g):
     return lambda x, y: lax.reduce_sum(g(x, y), (0,))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("form", FORMS)
 def test_derivatives_are_those_of_the_function(form, around):

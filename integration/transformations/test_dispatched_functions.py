@@ -133,6 +133,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("enabled", [False, True], ids=["32 bits", "64 bits"])
 @pytest.mark.parametrize("call", REPEATED.values(), ids=REPEATED)
 def test_every_call_returns_the_same(call, enabled):

@@ -233,7 +233,7 @@ WRAPPED_WAVES = {
 }
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("inside", WRAPPED_WAVES)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])

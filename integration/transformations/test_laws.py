@@ -52,7 +52,7 @@ def test_xla_agrees_with_the_reference_on_transformed_programs(name):
     check_compiled(primitives[name], [example], derived=True, **options)
 
 
-@pytest.mark.sampled(29)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", NAMES)
 def test_programs_and_their_derivatives_parse(name, context):
     for case in cases(name):
