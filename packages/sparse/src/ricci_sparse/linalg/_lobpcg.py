@@ -79,9 +79,35 @@ def lobpcg_standard(
     n = X.shape[0]
     bound: Any = jnp.finfo(X.dtype).eps if tol is None else tol
     first = _start(multiply, X)
-    going = lambda s: (s.step < m) & (s.converged < X.shape[1])
-    last = lax.while_loop(going, partial(_step, multiply, n, bound), first)
+    if isinstance(A, JAXSparse) or not callable(A):
+        matrix = A if isinstance(A, JAXSparse) else jnp.asarray(A)
+        last = lax.while_loop(_goes_on, _advance, _Iteration(matrix, bound, m, first)).state
+    else:
+        going = lambda s: (s.step < m) & (s.converged < X.shape[1])
+        last = lax.while_loop(going, partial(_step, multiply, n, bound), first)
     return last.theta, last.x, last.step
+
+
+class _Iteration(NamedTuple):
+    """Carry of the loop over a matrix.
+
+    The matrix, the tolerance and the maximum number of steps are carried, so that the functions of
+    the loop are the same in each call: it is compiled once for operands of the same types.
+    """
+
+    matrix: Array | JAXSparse
+    tol: Array | float
+    m: Array | int
+    state: _State
+
+
+def _goes_on(loop: _Iteration) -> Array:
+    return (loop.state.step < loop.m) & (loop.state.converged < loop.state.x.shape[1])
+
+
+def _advance(loop: _Iteration) -> _Iteration:
+    multiply, n = _operator(loop.matrix), loop.state.x.shape[0]
+    return loop._replace(state=_step(multiply, n, loop.tol, loop.state))
 
 
 def _operator(A: Any) -> Callable[[Array], Array]:
