@@ -27,6 +27,7 @@ from ricci_lax.reductions._cumulative import (
     cumsum,
 )
 from ricci_lax.reductions._reduce import reduce
+from ricci_lax.reductions._windows import reduce_window
 from ricci_lax.structure._broadcasting import reduce_sum
 from ricci_lax.structure._filling import full
 
@@ -233,3 +234,24 @@ def test_derivatives_of_reductions_keep_the_order_of_elements(count):
     np.testing.assert_allclose(values[0], slope, rtol=1e-5)
     np.testing.assert_allclose(values[1], offset, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(tangents[1], slopes[:, 1:].prod(1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["reduce", "reduce_window"])
+def test_a_computation_is_traced_once_for_a_type(name):
+    traced = []
+
+    def computation(a, b):
+        traced.append(a)
+        return add(mul(a, b), b)
+
+    zero = np.float32(0)
+    call = {
+        "reduce": lambda x: reduce(x, zero, computation, (0,)),
+        "reduce_window": lambda x: reduce_window(x, zero, computation, (2,), (1,), "VALID"),
+    }[name]
+    results = [call(np.arange(3, dtype=np.float32) + i) for i in range(3)]
+    assert len(traced) == 1
+    assert not np.array_equal(results[0], results[1])
+    if name == "reduce":
+        reduce(np.arange(3), 0, computation, (0,))
+        assert len(traced) == 2

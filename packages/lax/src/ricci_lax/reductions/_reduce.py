@@ -64,10 +64,15 @@ def is_identity(x: ArrayLike, identity: Callable[..., ArrayLike], dtype: DTypeLi
     return is_known_value(x, identity(dtype))
 
 
+_computations: ir.TracedFunctions[Any, Jaxpr] = ir.TracedFunctions("computations of reductions", 64)
+
+
 def trace_computation(
     name: str, computation: Callable[..., PyTree], tree: PyTreeDef, avals: Sequence[ShapedArray]
 ) -> Jaxpr:
     """The jaxpr of a function of two pytrees of scalars that returns such a pytree.
+
+    A later call with the same function and types reuses it, and so its executables.
 
     Raises:
       ValueError: if it returns something else.
@@ -87,6 +92,10 @@ def trace_computation(
 
     # The computation is applied to its own results, whose types are not weak.
     scalars = [aval.strip_weak_type() for aval in avals]
+    key = name, tree, tuple(scalars)
+    cached = _computations.recall(computation, key)
+    if cached is not None:
+        return cached
     jaxpr = ir.trace_to_jaxpr(flat, [*scalars, *scalars], ir.DebugInfo(name, "computation"))
     if ir.closes_over_tracers(jaxpr):
         raise NotImplementedError(
@@ -100,6 +109,7 @@ def trace_computation(
                 f"{[a.str_short() for a in scalars]}, got "
                 f"{[a.str_short() for a in jaxpr.out_avals]}."
             )
+    _computations.put(computation, key, jaxpr)
     return jaxpr
 
 
