@@ -83,8 +83,8 @@ def lobpcg_standard(
         matrix = A if isinstance(A, JAXSparse) else jnp.asarray(A)
         last = lax.while_loop(_goes_on, _advance, _Iteration(matrix, bound, m, first)).state
     else:
-        going = lambda s: (s.step < m) & (s.converged < X.shape[1])
-        last = lax.while_loop(going, partial(_step, multiply, n, bound), first)
+        # Partial applications of equal arguments share their trace, unlike closures.
+        last = lax.while_loop(partial(_is_unfinished, m), partial(_step, multiply, n, bound), first)
     return last.theta, last.x, last.step
 
 
@@ -102,7 +102,11 @@ class _Iteration(NamedTuple):
 
 
 def _goes_on(loop: _Iteration) -> Array:
-    return (loop.state.step < loop.m) & (loop.state.converged < loop.state.x.shape[1])
+    return _is_unfinished(loop.m, loop.state)
+
+
+def _is_unfinished(m: Array | int, state: _State) -> Array:
+    return (state.step < m) & (state.converged < state.x.shape[1])
 
 
 def _advance(loop: _Iteration) -> _Iteration:
