@@ -8,7 +8,7 @@ from types import FrameType, FunctionType, TracebackType
 
 from ._errors import ConcretizationTypeError
 from ._messages import explained, similar_names
-from ._tracebacks import entries, is_own_frame
+from ._source import entries, is_own_frame
 from ._tracer_names import called_in_frames, expression, is_traced
 
 

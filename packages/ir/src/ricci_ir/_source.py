@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -165,6 +165,18 @@ def is_internal_module(name: str | None) -> bool:
             internal = internal and not file.startswith(tuple(_included_paths))
         _internal_modules[name] = internal
     return internal
+
+
+def is_own_frame(frame: FrameType) -> bool:
+    """Whether a frame runs a function of an internal module."""
+    return is_internal_module(frame.f_globals.get("__name__"))
+
+
+def entries(tb: TracebackType | None) -> Iterator[TracebackType]:
+    """Yield the entries of a traceback, the outermost first."""
+    while tb is not None:
+        yield tb
+        tb = tb.tb_next
 
 
 @contextmanager

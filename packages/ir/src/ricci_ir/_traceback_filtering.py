@@ -13,7 +13,8 @@ from typing import Any
 from ricci_pytree import on_errors
 
 from ._function_copies import DISPATCHED, replace_constants
-from ._tracebacks import hide_frames, is_own_frame
+from ._source import is_own_frame
+from ._tracebacks import hide_frames
 
 __all__ = ["api_boundary", "boundary", "check_callable", "is_boundary", "leave", "looks_like"]
 __all__ += ["may_return_operand", "on_results", "public", "unguarded", "user_arguments"]

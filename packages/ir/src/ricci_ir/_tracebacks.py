@@ -1,27 +1,15 @@
 """Remove Ricci's frames from tracebacks."""
 
-from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import TracebackType
 
 from ._config import traceback_filtering
-from ._source import is_internal_module
+from ._source import entries, is_own_frame
 
 __all__ = ["UnfilteredStackTrace", "filter_traceback", "hide_frames"]
 
 
 class UnfilteredStackTrace(Exception):
     """The cause of an error whose traceback was filtered: it has the whole traceback."""
-
-
-def is_own_frame(frame: FrameType) -> bool:
-    return is_internal_module(frame.f_globals.get("__name__"))
-
-
-def entries(tb: TracebackType | None) -> Iterator[TracebackType]:
-    """Yield the entries of a traceback, the outermost first."""
-    while tb is not None:
-        yield tb
-        tb = tb.tb_next
 
 
 def filter_traceback(tb: TracebackType | None) -> TracebackType | None:
