@@ -133,12 +133,14 @@ def _first_draws(keys: Array, c: Array, d: Array) -> tuple[Array, Array]:
 
 def _propose(c: Array, key: Array) -> tuple[Array, Array]:
     """A normal number x, and whether 1 + c x, which must be positive, is not."""
-    x = _normal(key, shape=(), dtype=c.dtype)
+    # A normal number is a product with a constant. Rounding it keeps XLA of jaxlib 0.11 from
+    # multiplying that constant by c, where c is a constant, too.
+    x = _rounded(_normal(key, shape=(), dtype=c.dtype))
     return x, lax.le(1.0 + x * c, float_info(c.dtype)(0))
 
 
 def _rounded(x: Array) -> Array:
-    """Return a product unchanged, where the compiler would not round it before it is added."""
+    """Return a product unchanged, where the compiler would not round it before its next use."""
     infinity = lax.full_like(x, np.inf)
     return lax.select(lax.lt(x, infinity), x, x + infinity)
 
