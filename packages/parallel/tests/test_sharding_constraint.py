@@ -241,7 +241,7 @@ def test_a_format_constrains_sharding_and_layout():
     x = np.ones((4, 2), np.float32)
     for fun in (
         lambda x: with_sharding_constraint(x, place),
-        jit(lambda x: with_sharding_constraint(x * 2, place)),
+        jit(lambda x: with_sharding_constraint(mul(x, np.float32(2)), place)),
     ):
         assert fun(device_put(x)).format.layout.major_to_minor == (1, 0)
     value = jit(grad(lambda x: reduce_sum(mul(with_sharding_constraint(x, place), x), (0, 1))))(x)
