@@ -32,6 +32,8 @@ _INTEGERS = "an integer that decides what is computed: each call runs the functi
 _STEPS = "several steps in Python, each an operation or a check of the arguments"
 _FRAME = "a Python function around the dispatcher, which has the name for errors (0.2 to 0.4 µs)"
 _SETTINGS = "a setting by name: the elements of tuples are compared by type, too (0.6 to 0.9 µs)"
+# With `JAX_CPU_ENABLE_ASYNC_DISPATCH=0` they take as long as JAX's.
+_THREAD = "XLA counts more operations than in JAX's loop, and so runs them on another thread"
 _NUMBERS = "numbers are checked in Python and copied to the device (3.6 µs each)"
 _PROGRAM = "a single dispatch: the time of the computation itself"
 _METHOD = "two Python functions around the dispatcher"
@@ -53,6 +55,7 @@ REASONS: dict[str, str] = {
     "jax.nn.identity(": _STEPS,
     "jsp.linalg.polar(": _PROGRAM,
     **dict.fromkeys(("jsp.stats.truncnorm.", "jsp.stats.betabinom."), _NUMBERS),
+    **dict.fromkeys(("random.truncated_normal(", "random.multivariate_normal("), _THREAD),
 }
 # Calls on arrays over 8 devices, of mapped functions and of many leaves: see `eager_side.fixtures`.
 _EIGHT = "--xla_force_host_platform_device_count=8"
