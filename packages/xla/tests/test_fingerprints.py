@@ -175,3 +175,19 @@ class NamedReference(weakref.ref):
 def test_the_call_of_an_object_is_that_of_the_class_which_defines_it():
     assert impurity(NamedReference(Proxy)) is None
     assert impurity(type("Reader", (), {"__call__": open, "__module__": "a_library"})()) is not None
+
+
+class LowRank:
+    """A value with a type, as libraries define that are no arrays."""
+
+    __module__ = "a_library"
+
+    def __init__(self, rank):
+        self.rank = rank
+
+    def aval(self):
+        return ir.ShapedArray((self.rank,), "float32")
+
+
+def test_objects_with_a_type_are_not_taken_for_arrays():
+    assert fingerprint(LowRank(1)) == fingerprint(LowRank(1)) != fingerprint(LowRank(2))

@@ -475,12 +475,19 @@ _writer_by_type: dict[type, Callable[[_Writer, Any], None]] = {
 }
 
 
+def _is_runtime_array(kind: type) -> bool:
+    """Whether a class is that of arrays or tracers. Libraries' own values may have a type, too."""
+    return issubclass(kind, ir.Tracer) or (
+        hasattr(kind, "aval") and hasattr(kind, "is_fully_addressable")
+    )
+
+
 def _writer_of(kind: type) -> Callable[[_Writer, Any], None]:
     write = _writer_by_type.get(kind)
     if write is None:
         write = next((write for cls, write in _writers if issubclass(kind, cls)), None)
         if write is None:
-            write = _write_runtime_array if hasattr(kind, "aval") else _write_object
+            write = _write_runtime_array if _is_runtime_array(kind) else _write_object
             determining = determining_attributes(kind)
             if determining:
                 write = _write_parts(*determining)
