@@ -11,7 +11,7 @@ import ricci
 import ricci.numpy as jnp
 from ricci import roll
 from ricci_xla.arrays._placement import rows_in_place
-from ricci_xla.compile import _compile, _packing
+from ricci_xla.compile import _packing
 
 SIZE, DEPTH = 4, 12
 pytestmark = pytest.mark.skipif(ricci.default_backend() != "cpu", reason="for CPUs alone")
@@ -20,15 +20,15 @@ pytestmark = pytest.mark.skipif(ricci.default_backend() != "cpu", reason="for CP
 @pytest.fixture(autouse=True)
 def programs(monkeypatch):
     """The packed programs of calls, of any size."""
-    programs = []
+    programs, packing_for = [], _packing.packing_for
 
     def found(program, leaves, options):
-        packing = _packing.packing_for(program, leaves, options)
+        packing = packing_for(program, leaves, options)
         programs.extend([packing] if packing is not None else [])
         return packing
 
     monkeypatch.setattr(_packing, "_LEAST_ELEMENTS", 0)
-    monkeypatch.setattr(_compile, "packing_for", found)
+    monkeypatch.setattr(_packing, "packing_for", found)
     ricci.clear_caches()
     yield programs
     ricci.clear_caches()

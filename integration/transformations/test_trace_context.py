@@ -323,6 +323,7 @@ OF_USERS = {
     "bodies of loops and branches",
     "bucketed functions",
     "calls known to C++",
+    "computations of reductions",
     "forms of programs",
     "functions under other axis types",
     "functions with a partitioning",
