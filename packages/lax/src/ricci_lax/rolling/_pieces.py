@@ -1,5 +1,6 @@
 """Find equal consecutive pieces of a jaxpr, such as the layers that a Python loop traced."""
 
+import marshal
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -286,14 +287,15 @@ def operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
     An equation with a side effect has a number of its own: its place among others is kept.
     """
     numbers: list[int] = []
-    # Most equal operations have the same objects as parameters, so that a look-up compares them.
+    # Most equal operations have the same objects or equal tuples as parameters, so that a look-up
+    # compares them.
     numbers_by_key: dict[Any, int] = {}
     examples: dict[Any, list[tuple[ir.JaxprEqn, int]]] = {}
     for i, eqn in enumerate(eqns):
         number = i
         if not eqn.effects:
             types = [_literal_key(x) if type(x) is ir.Literal else id(x.aval) for x in eqn.invars]
-            key = (eqn.primitive, id(eqn.settings), *types, *map(id, eqn.params.values()))
+            key = (eqn.primitive, id(eqn.settings), *types, *map(_param_key, eqn.params.values()))
             number = numbers_by_key.get(key, -1)
             if number < 0:
                 alike = examples.setdefault((eqn.primitive, *types), [])
@@ -303,6 +305,17 @@ def operation_numbers(eqns: Sequence[ir.JaxprEqn]) -> np.ndarray:
                 numbers_by_key[key] = number
         numbers.append(number)
     return np.array(numbers, np.int32)
+
+
+def _param_key(value: object) -> bytes | int:
+    """A tuple's bytes, anything else's identity; parameters of one key have the same meaning."""
+    if type(value) is tuple:
+        try:
+            # Unlike equality, it tells True from 1. Later formats depend on counts of references.
+            return marshal.dumps(value, 2)
+        except ValueError:  # with objects other than numbers, strings, None and tuples
+            pass
+    return id(value)
 
 
 def _literal_key(literal: ir.Literal) -> tuple[int, type, float | bytes | str]:
