@@ -30,8 +30,8 @@ def with_version(text: str, version: str) -> str:
 
 def files(root: Path = ROOT) -> list[Path]:
     """Return the files that repeat the version."""
-    pages = ("docs/index.md", "docs/coming-from-jax/drop-in.md", "packages/jax/README.md")
-    others = [*pages, "CITATION.cff", "README.md"]
+    pages = ("docs/index.md", "docs/releases.md", "docs/coming-from-jax/drop-in.md")
+    others = [*pages, "packages/jax/README.md", "CITATION.cff", "README.md"]
     return [*sorted(root.glob("packages/*/pyproject.toml")), *(root / name for name in others)]
 
 
