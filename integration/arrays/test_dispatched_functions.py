@@ -64,7 +64,7 @@ def test_dispatched_calls_return_what_the_function_does(call):
     expected, *others = repeated(call)
     for result in others:
         assert_same(result, expected)
-    entries = calls_of(call)._apply._cache_size()
+    entries = calls_of(call).dispatch._cache_size()
     assert bool(entries) != (call.source in UNDISPATCHED), "compiled for these types"
 
 
@@ -83,6 +83,13 @@ def test_dispatched_calls_take_numbers(name, number):
     np.testing.assert_allclose(expected, getattr(np, name)(number), rtol=1e-3)
     for result in others:
         assert_same(result, expected)
+
+
+def test_first_calls_on_a_backend_take_settings_without_a_hash():
+    x = jnp.arange(6.0).reshape(2, 3)
+    with ir.use_backend(ReferenceBackend()):  # the shared backend's functions are looked up again
+        pass
+    assert_same(jnp.flip(x, [0]), jnp.flip(x, 0))
 
 
 @pytest.mark.parametrize("call", MARKED[::8], ids=lambda call: call.source)

@@ -135,8 +135,8 @@ def _converting_call(*args: object, **kwargs: object) -> Any:
         raise
 
 
-# Calls outside of any trace are the backend's, which has cached those with types seen before. It is
-# asked by `calls`, which has the shared backend's function as long as that evaluates primitives.
+# Calls outside of any trace are the backend's, which has cached those with types seen before.
+# `calls.dispatch` is the shared backend's function, as long as no thread overrides the backend.
 @_boundary_code
 def _dispatching_call(*args: object, **kwargs: object) -> object:
     fun: Any = "<function>"
@@ -148,11 +148,8 @@ def _dispatching_call(*args: object, **kwargs: object) -> object:
                     break
             else:
                 if not kwargs or _are_exact(kwargs):
-                    apply = (
-                        calls._apply if _root.process is calls._evaluate else calls._application()
-                    )
                     try:
-                        return apply(*args, **kwargs)
+                        return calls.dispatch(*args, **kwargs)
                     except ValueError as e:
                         if not _is_incomparable(e):
                             raise
@@ -170,9 +167,8 @@ def _dispatching_call_of_first(x: object, *args: object, **kwargs: object) -> ob
     calls: Any = "<calls>"
     try:
         if _context.trace is _root:
-            apply = calls._apply if _root.process is calls._evaluate else calls._application()
             if not args and not kwargs:
-                return apply(x)
+                return calls.dispatch(x)
             # Loops cost less than calls of `_are_exact`.
             for argument in args:
                 if type(argument) is tuple and not _is_exact(argument):
@@ -183,7 +179,7 @@ def _dispatching_call_of_first(x: object, *args: object, **kwargs: object) -> ob
                         break
                 else:
                     try:
-                        return apply(x, *args, **kwargs)
+                        return calls.dispatch(x, *args, **kwargs)
                     except ValueError as e:
                         if not _is_incomparable(e):
                             raise
@@ -200,16 +196,15 @@ def _dispatching_call_of_both(x: object, y: object, *args: object, **kwargs: obj
     calls: Any = "<calls>"
     try:
         if _context.trace is _root and (type(y) is not tuple or _is_exact(y)):
-            apply = calls._apply if _root.process is calls._evaluate else calls._application()
             try:
                 if not args and not kwargs:
-                    return apply(x, y)
+                    return calls.dispatch(x, y)
                 for argument in args:
                     if type(argument) is tuple and not _is_exact(argument):
                         break
                 else:
                     if not kwargs or _are_exact(kwargs):
-                        return apply(x, y, *args, **kwargs)
+                        return calls.dispatch(x, y, *args, **kwargs)
             except ValueError as e:
                 if not _is_incomparable(e):
                     raise
@@ -227,8 +222,7 @@ def _dispatching_call_of_one(x: object, /) -> object:
     try:
         if _context.trace is not _root:
             return fun(x)
-        apply = calls._apply if _root.process is calls._evaluate else calls._application()
-        return apply(x)
+        return calls.dispatch(x)
     except Exception as e:
         _filter(e, "<name>")
         raise
@@ -242,8 +236,7 @@ def _dispatching_call_of_two(x: object, y: object, /) -> object:
         # The function itself knows which numbers beside arrays are dispatched.
         if _context.trace is not _root or type(x) is not type(y):
             return fun(x, y)
-        apply = calls._apply if _root.process is calls._evaluate else calls._application()
-        return apply(x, y)
+        return calls.dispatch(x, y)
     except Exception as e:
         _filter(e, "<name>")
         raise
@@ -255,16 +248,15 @@ def _watching_call(x: object, y: object, *args: object, **kwargs: object) -> obj
     calls: Any = "<calls>"
     try:
         if _context.trace is _root and calls.watched.__code__ is calls.watched_code:
-            apply = calls._apply if _root.process is calls._evaluate else calls._application()
             try:
                 if not args and not kwargs:
-                    return apply(x, y)
+                    return calls.dispatch(x, y)
                 for argument in args:
                     if type(argument) is tuple and not _is_exact(argument):
                         break
                 else:
                     if not kwargs or _are_exact(kwargs):
-                        return apply(x, y, *args, **kwargs)
+                        return calls.dispatch(x, y, *args, **kwargs)
             except ValueError as e:
                 if not _is_incomparable(e):
                     raise
@@ -323,20 +315,23 @@ def _is_exact_element(x: object) -> bool:
 def _is_incomparable(exc: ValueError) -> bool:
     """Whether a dispatcher in C++ has refused an argument that it cannot compare by value."""
     tb = exc.__traceback__
+    if tb is not None and tb.tb_next is not None and tb.tb_next.tb_frame.f_code is _first_dispatch:
+        tb = tb.tb_next
     return tb is not None and tb.tb_next is None and str(exc).startswith(_REFUSALS)
 
 
 _REFUSALS = ("Non-hashable static", "static arguments should be comparable")
 
 
-def on_calls(context: object, root: object) -> None:
-    """Set the context, and the trace in which functions marked with ``dispatched`` are."""
-    global _context, _root
-    _context, _root = context, root
+def on_calls(context: object, root: object, first_dispatch: FunctionType) -> None:
+    """Set the context, the trace in which calls are dispatched, and the function of first calls."""
+    global _context, _root, _first_dispatch
+    _context, _root, _first_dispatch = context, root, first_dispatch.__code__
 
 
 _context: Any = None
 _root: Any = None
+_first_dispatch: CodeType | None = None
 
 
 _TEMPLATES = (_call, _converting_call)

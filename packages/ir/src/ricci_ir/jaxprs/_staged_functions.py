@@ -80,9 +80,7 @@ class Composite[R](Applied):
     def __call__(self, *args: object, **settings: object) -> R:
         if context.trace is not eval_trace:
             return self.apply(args, settings)
-        if eval_trace.process is not self._evaluate:  # for another backend, or for none yet
-            return self._application()(tuple(settings.items()) if settings else (), *args)
-        return self._apply(tuple(settings.items()) if settings else (), *args)
+        return self.dispatch(tuple(settings.items()) if settings else (), *args)
 
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         return backend.dispatcher(self) or self._apply_now

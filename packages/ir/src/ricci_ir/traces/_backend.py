@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -183,27 +184,38 @@ def _evaluate_in_thread(primitive: Primitive, args: tuple[Any, ...], params: dic
 
 
 class _Evaluation:
-    """Updates ``eval_trace.process`` when backends change.
+    """The shared backend's functions, which the hot path calls without looking up the backend.
 
-    It is the shared backend's ``evaluate`` as long as no thread overrides the backend; else it is a
-    function that looks up the backend of the calling thread.
+    As long as no thread overrides the backend, ``eval_trace.process`` is its ``evaluate``, and
+    ``dispatch`` of an operation is its function for that. While one does, both are functions that
+    look up the backend of the calling thread.
     """
 
     def __init__(self):
         self._lock = threading.RLock()
         self._shared: Any = None
+        # The operations whose ``dispatch`` is the shared backend's function.
+        self._applied: WeakSet[Applied] = WeakSet()
         _state.on_change(self._changed)
 
     def _changed(self, value: Any, local: bool) -> None:
         with self._lock:
             if not local:
                 self._shared = value.evaluate
-            # The hot path calls the shared backend's function directly; only while some thread has
-            # a backend of its own does each call look it up.
             eval_trace.process = _evaluate_in_thread if _state.is_overridden else self._shared
+            for applied in self._applied:
+                applied.dispatch = applied.dispatch_in_thread
+            self._applied.clear()
+
+    def share(self, applied: "Applied", function: Callable[..., Any], maker: Backend) -> None:
+        """Make a backend's function the operation's, unless another backend may be asked for it."""
+        # A change that happens meanwhile waits for the lock, and then resets the operation.
+        with self._lock:
+            if not _state.is_overridden and _state.shared_value is maker:
+                applied.dispatch = function
+                self._applied.add(applied)
 
 
-_evaluation = _Evaluation()
 # The backends' functions for operations and composites; the keys are ``(applied, backend)``.
 _applications: Cache[Any, Callable[..., Any]] = Cache("applied operations", 4096)
 
@@ -211,28 +223,27 @@ _applications: Cache[Any, Callable[..., Any]] = Cache("applied operations", 4096
 class Applied:
     """An operation or composite; each backend makes a function that applies it.
 
-    The shared backend's function is cached in ``_apply``. It is valid as long as
-    ``eval_trace.process`` is ``_evaluate``.
+    Attributes:
+      dispatch: applies it by the backend of the calling thread, outside of any trace.
     """
 
-    __slots__ = ("_apply", "_evaluate")
-
-    _apply: Callable[..., Any]
+    __slots__ = ("__weakref__", "dispatch")
 
     def __init__(self):
-        self._evaluate: Any = None
+        self.dispatch: Callable[..., Any] = self.dispatch_in_thread
 
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         raise NotImplementedError
 
-    def _application(self) -> Callable[..., Any]:
-        """The function of this thread's backend."""
-        evaluate, current = eval_trace.process, backend()
+    def dispatch_in_thread(self, *args: object, **kwargs: object) -> Any:
+        """Look up the function of this thread's backend, and call it."""
+        current = backend()
         function = _applications.make((self, current), self._make_application, current)
-        # Cached for as long as ``eval_trace.process`` is this function, which __call__ compares.
-        if evaluate is not _evaluate_in_thread:
-            self._apply, self._evaluate = function, evaluate
-        return function
+        _evaluation.share(self, function, current)
+        return function(*args, **kwargs)
+
+
+_evaluation = _Evaluation()
 
 
 def set_backend(new: Backend) -> Backend:
@@ -323,7 +334,7 @@ def as_result(result: object) -> object:
 
 
 on_results(as_result)
-on_calls(context, eval_trace)
+on_calls(context, eval_trace, Applied.dispatch_in_thread)
 
 
 def of_type(x: Any, aval: Any) -> Any:
@@ -385,9 +396,7 @@ class Operation(Applied):
         trace = context.trace
         if trace is not eval_trace:
             return trace.process(self.primitive, args, {**self.params})
-        if eval_trace.process is not self._evaluate:  # for another backend, or for none yet
-            return self._application()(*args)
-        return self._apply(*args)
+        return self.dispatch(*args)
 
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         return backend.operation(self.primitive, self.params)

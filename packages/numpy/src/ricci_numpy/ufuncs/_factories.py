@@ -54,8 +54,7 @@ def _unary(x, /):
     calls: Any = "<calls>"
     try:
         if context.trace is eval_trace:
-            apply = calls._apply if eval_trace.process is calls._evaluate else calls._application()
-            return apply(x)
+            return calls.dispatch(x)
         operation: Any = "<operation>"
         accepted: Any = "<accepted>"
         general: Any = "<general>"
@@ -86,8 +85,7 @@ def _unary_or_identity(x, /):
             return general(x)
         if context.trace is not eval_trace:
             return operation(x)
-        apply = calls._apply if eval_trace.process is calls._evaluate else calls._application()
-        return apply(x)
+        return calls.dispatch(x)
     except Exception as error:
         ir.leave(error)
         raise
@@ -107,8 +105,7 @@ def binary(
     def others(x, y):
         """Apply the function where an operand is not an array."""
         if context.trace is eval_trace and _takes_values(x, y):
-            apply = calls._apply if eval_trace.process is calls._evaluate else calls._application()
-            return apply(x, y)
+            return calls.dispatch(x, y)
         return general(x, y)
 
     def function(x, y, /):
