@@ -1,15 +1,15 @@
 """``grad`` and ``value_and_grad``."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
 import ricci_ir as ir
-from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
+from ricci_pytree import tree_flatten, tree_unflatten
 
 from ._linearize import linearize_function
-from ._tangent import Zero, as_value, cotangent_aval, instantiate, with_type
+from ._tangent import Zero, as_value, instantiate, unit_cotangent
 from ._transpose import pull_back_tape
 
 __all__ = ["axis_sum", "grad", "value_and_grad"]
@@ -48,8 +48,12 @@ class Auxiliary:
 
 if TYPE_CHECKING:
     from ._gradient_types import (
+        First2,
         Gradient,
         GradientWithAux,
+        GradOptions,
+        Only0,
+        Only1,
         ValueAndGradient,
         ValueAndGradientWithAux,
     )
@@ -71,17 +75,6 @@ if TYPE_CHECKING:
         ValueAndGradientsAt0,
         ValueAndGradientsAt1,
     )
-
-    type Only0 = tuple[Literal[0]]
-    type Only1 = tuple[Literal[1]]
-    type First2 = tuple[Literal[0], Literal[1]]
-
-    class GradOptions(TypedDict, total=False):
-        """The keywords of ``grad`` that do not change the result's type."""
-
-        holomorphic: bool
-        allow_int: bool
-        reduce_axes: Sequence[Any]
 
     @overload
     def grad[F: Callable[..., ir.ArrayLike]](
@@ -386,12 +379,17 @@ def value_and_grad(
     @ir.looks_like(fun)
     @ir.api_boundary
     def value_and_grad_fun(*args: object, **kwargs: object) -> Any:
-        indices = [_normalize(p, len(args), fun) for p in positions]
+        count = len(args)
+        for p in positions:
+            if not -count <= p < count:
+                raise _errors().position_error(p, count, fun)
+        indices = [p % count for p in positions]
         leaves, tree = tree_flatten(tuple(args[p] for p in indices))
-        paths = _Paths(fun, args, kwargs, indices)
-        smooth = [
-            _check_input(leaf, i, paths, holomorphic, allow_int) for i, leaf in enumerate(leaves)
-        ]
+        smooth: Any = [_is_differentiated(leaf, holomorphic, allow_int) for leaf in leaves]
+        if None in smooth:
+            raise _errors().input_error(
+                leaves, smooth.index(None), (fun, args, kwargs), indices, holomorphic
+            )
         out_tree: Any = None  # flat_fun sets both
         auxiliary = Auxiliary() if has_aux else None
 
@@ -403,17 +401,15 @@ def value_and_grad(
                 full[p] = value
             out = fun(*full, **kwargs)
             if has_aux:
-                out, aux = _check_pair(out, fun)
+                if not isinstance(out, tuple | list) or len(out) != 2:
+                    raise _errors().pair_error(out, fun)
+                out, aux = out
             out_leaves, out_tree = tree_flatten(out)
             # A value with an ``aval`` is an array or a tracer, and needs no check.
-            if out_leaves and not hasattr(out_leaves[0], "aval"):
-                _check_output(out_leaves[0], fun)
+            if out_leaves and not hasattr(out_leaves[0], "aval") and not _has_type(out_leaves[0]):
+                raise _errors().output_error(out_leaves[0], fun)
             if len(out_leaves) != 1 or out is not out_leaves[0]:
-                raise TypeError(
-                    f"grad requires a scalar-output function, but {_name(fun)} returned the tree "
-                    f"{out_tree}."
-                    + ("" if has_aux else " To return more than the scalar, pass has_aux=True.")
-                )
+                raise _errors().tree_error(out_tree, fun, has_aux)
             return out_leaves if auxiliary is None else [*out_leaves, *auxiliary.take(aux)]
 
         # One forward pass gives the value and the tape; the gradient is the cotangent 1 of the
@@ -463,147 +459,41 @@ def _positions(argnums: int | Sequence[int]) -> tuple[int, ...]:
     raise TypeError(f"argnums must be an integer or a sequence of integers, got {argnums!r}.")
 
 
-def _normalize(position: int, count: int, fun: Callable[..., Any]) -> int:
-    if not -count <= position < count:
-        # These are the classes that JAX raises.
-        raise (TypeError if position >= 0 else ValueError)(
-            f"argnums={position} is out of bounds: {_name(fun)} was called with {count} positional "
-            "arguments. Pass the argument by position; arguments passed by keyword are not "
-            "differentiated."
-        )
-    return position % count
-
-
-class _Paths:
-    """The names of the differentiated leaves, computed only for error messages."""
-
-    def __init__(
-        self,
-        fun: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        indices: list[int],
-    ):
-        self.parts = (fun, args, kwargs, indices)
-
-    def __getitem__(self, leaf: int) -> str:
-        fun, args, kwargs, indices = self.parts
-        names = [argument_paths((args[p],), {}, None) for p in indices]
-        full = argument_paths(args, {}, fun)
-        # A leaf's path among those of all arguments follows from the number of leaves ahead of it.
-        starts = [sum(len(tree_flatten(a)[0]) for a in args[:p]) for p in indices]
-        flat = [
-            full[s + i] for s, group in zip(starts, names, strict=True) for i in range(len(group))
-        ]
-        return flat[leaf]
-
-
-def _check_input(
-    leaf: ir.ArrayLike, i: int, paths: _Paths, holomorphic: bool, allow_int: bool
-) -> bool:
-    """Whether a leaf is differentiated. Raises ``TypeError`` if it cannot be."""
+def _is_differentiated(leaf: ir.ArrayLike, holomorphic: bool, allow_int: bool) -> bool | None:
+    """Whether an argument's leaf is differentiated; ``None`` if ``grad`` does not take it."""
     try:
         aval = ir.get_aval(leaf)
         if aval.is_high:
             return True
         dtype = aval.dtype
-    except TypeError as error:
-        raise TypeError(f"grad: argument {paths[i]}: {error}") from None
+    except TypeError:
+        return None
     if ir.is_reference(leaf):
-        raise TypeError(
-            f"grad cannot differentiate with respect to argument {paths[i]}, a reference. Use vjp, "
-            "and give a reference for its gradient: f_vjp.with_refs(new_ref(zeros))(ct)."
-        )
-    if holomorphic:
-        if not ir.issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"grad: argument {paths[i]} has dtype {dtype}, but holomorphic=True requires "
-                "complex inputs. Convert it to a complex dtype, or drop holomorphic=True."
-            )
+        return None
+    if ir.issubdtype(dtype, np.complexfloating if holomorphic else np.inexact):
         return True
-    if ir.issubdtype(dtype, np.inexact):
-        return True
-    if allow_int:
-        return False
-    raise TypeError(
-        ir.explained(
-            "grad requires real or complex inputs (floating-point dtypes, no integers), but "
-            f"argument {paths[i]} has dtype {dtype}. Pass a float (for example 3.0 instead of 3), "
-            "choose other argnums, or use allow_int=True.",
-            "derivatives",
-        )
-    )
+    return False if allow_int and not holomorphic else None
 
 
-def _check_pair(out: object, fun: Callable[..., Any]) -> tuple[Any, Any]:
-    if not isinstance(out, tuple | list) or len(out) != 2:
-        length = f" of length {len(out)}" if isinstance(out, tuple | list) else ""
-        raise TypeError(
-            f"with has_aux=True, {_name(fun)} must return a pair (output, aux), but it returned "
-            f"{type(out).__name__}{length}."
-        )
-    return out[0], out[1]
-
-
-def _check_output(value: object, fun: Callable[..., Any]) -> None:
+def _has_type(value: object) -> bool:
+    """Whether a value is an array, a number, or of another class that has a type."""
     try:
         ir.get_aval(value)
     except TypeError:
-        raise TypeError(
-            f"grad requires a scalar-output function, but {_name(fun)} returned "
-            f"{ir.described_value(value)}."
-        ) from None
+        return False
+    return True
 
 
 def _seed(value: ir.ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ir.ArrayLike:
     """Return the cotangent of the scalar result: one, of its type."""
     aval = ir.get_aval(value)
-    if aval.is_high:
-        raise TypeError(
-            f"grad requires a scalar-output function, but {_name(fun)} returned {aval}."
-        )
-    if aval.shape != ():
-        raise TypeError(
-            ir.explained(
-                f"grad requires a scalar-output function, but {_name(fun)} returned an array of "
-                f"shape {aval.shape}. Reduce it (mean or sum), or use jacrev or vmap(grad(...)) "
-                "for several outputs.",
-                "derivatives",
-            )
-        )
-    if ir.issubdtype(aval.dtype, np.complexfloating) and not holomorphic:
-        raise TypeError(
-            f"grad requires real-valued outputs, but {_name(fun)} returned dtype {aval.dtype}. "
-            "Take the real part or the absolute value, or use holomorphic=True for a holomorphic "
-            "function."
-        )
-    if holomorphic and not ir.issubdtype(aval.dtype, np.complexfloating):
-        raise TypeError(
-            f"grad with holomorphic=True requires complex outputs, but {_name(fun)} returned dtype "
-            f"{aval.dtype}. Drop holomorphic=True for a real result."
-        )
-    if not ir.issubdtype(aval.dtype, np.inexact):
-        raise TypeError(
-            f"grad requires real-valued, floating-point outputs, but {_name(fun)} returned dtype "
-            f"{aval.dtype}. Convert the result to float, or use vjp for integer outputs."
-        )
-    seed = _one(aval)
-    if aval.type_sharding is not None and any(aval.type_sharding.sums):
-        return with_type.call(seed, cotangent_aval(aval))
-    return seed
+    kind = np.complexfloating if holomorphic else np.floating
+    if aval.is_high or aval.shape != () or not ir.issubdtype(aval.dtype, kind):
+        raise _errors().output_type_error(aval, fun, holomorphic)
+    return unit_cotangent(aval)
 
 
-def _one(aval: ir.ShapedArray) -> ir.ArrayLike:
-    if aval.weak_type:
-        value = 1.0 if aval.dtype.kind == "f" else 1.0 + 0.0j
-        if aval.dtype == ir.get_aval(value).dtype:
-            return value
-    one = aval.dtype.type(1)
-    # NumPy's scalars are not weakly typed. While 64-bit dtypes are off, a wide one has the type of
-    # its narrow form.
-    special = aval.weak_type or ir.canonicalize_dtype(aval.dtype) != aval.dtype
-    return ir.backend().array(np.asarray(one), aval) if special else one
+def _errors() -> Any:
+    from . import _gradient_errors  # noqa: PLC0415 - lazy: only errors need it
 
-
-def _name(fun: Callable[..., Any]) -> str:
-    return getattr(fun, "__name__", None) or repr(fun)
+    return _gradient_errors

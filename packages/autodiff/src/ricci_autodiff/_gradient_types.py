@@ -9,12 +9,23 @@ would give that type to the parameter of a lambda. The annotations are read wher
 called, by the type of ``self``.
 """
 
-from collections.abc import Callable
-from typing import Any, Concatenate, Protocol, final, overload
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, Literal, Protocol, TypedDict, final, overload
 
 import ricci_ir as ir
 
+type Only0 = tuple[Literal[0]]
+type Only1 = tuple[Literal[1]]
+type First2 = tuple[Literal[0], Literal[1]]
 type WithAux[Aux] = tuple[ir.ArrayLike, Aux]
+
+
+class GradOptions(TypedDict, total=False):
+    """The keywords of ``grad`` that do not change the result's type."""
+
+    holomorphic: bool
+    allow_int: bool
+    reduce_axes: Sequence[Any]
 
 
 @final

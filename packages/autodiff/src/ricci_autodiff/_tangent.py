@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
+import numpy as np
+
 import ricci_ir as ir
 
 __all__ = ["SymbolicZero", "Tangent", "Zero", "add_tangents", "cotangent_aval", "has_tangent"]
@@ -183,6 +185,26 @@ def instantiate(tangent: Tangent) -> ir.Array:
         aval: Any = tangent.aval
         return aval.vspace_zero() if aval.is_high else zeros_of_type.call(aval)
     return tangent  # pyright: ignore[reportReturnType]
+
+
+def unit_cotangent(aval: ir.ShapedArray) -> ir.ArrayLike:
+    """Return the cotangent one of a scalar."""
+    one = _one(aval)
+    if aval.type_sharding is not None and any(aval.type_sharding.sums):
+        return with_type.call(one, cotangent_aval(aval))
+    return one
+
+
+def _one(aval: ir.ShapedArray) -> ir.ArrayLike:
+    if aval.weak_type:
+        value = 1.0 if aval.dtype.kind == "f" else 1.0 + 0.0j
+        if aval.dtype == ir.get_aval(value).dtype:
+            return value
+    one = aval.dtype.type(1)
+    # NumPy's scalars are not weakly typed. While 64-bit dtypes are off, a wide one has the type of
+    # its narrow form.
+    special = aval.weak_type or ir.canonicalize_dtype(aval.dtype) != aval.dtype
+    return ir.backend().array(np.asarray(one), aval) if special else one
 
 
 def as_value(x: ir.ArrayLike) -> ir.PyTree:
