@@ -46,9 +46,28 @@ def test_assigned_names_count_and_read_names_do_not():
     assert [place.text for place in flagged("found = known(kept)")] == ["found"]
 
 
+def test_parameters_count_except_those_of_numpy_and_of_tree_map():
+    assert [place.text for place in flagged("def f(found, where, *rest): ...")] == ["found"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "count"),
+    [
+        ("# What is stored.", 1),
+        ("#: How often it ran.", 1),
+        ("# The array, of\n# which the size is a power of two.", 0),
+        ("# Where x is negative, the root is not a number.", 0),
+        ("x = 1  # how often it ran", 0),
+    ],
+)
+def test_comments_that_begin_with_a_question_word_count(comment, count):
+    kinds = [place.kind for place in flagged(comment + "\n")]
+    assert kinds == ["comments"] * count
+
+
 def test_a_number_that_grows_fails():
-    assert problems("x", Ceiling(1, 2, 3), Ceiling(1, 2, 3)) == []
-    assert len(problems("x", Ceiling(2, 3, 4), Ceiling(1, 2, 3))) == 3
+    assert problems("x", Ceiling(1, 2, 3, 4), Ceiling(1, 2, 3, 4)) == []
+    assert len(problems("x", Ceiling(2, 3, 4, 5), Ceiling(1, 2, 3, 4))) == 4
 
 
 def test_every_package_has_a_ceiling():

@@ -98,7 +98,7 @@ def record(monkeypatch, script, **names):
     finally:
         lines.stop()
     assert lines.keys[-1] == 0
-    assert lines.here == 0
+    assert lines.current_line == 0
     spans = np.diff(np.array(lines.times)) / 1e6
     keys = np.array(lines.keys)[:-1]
     found = {}

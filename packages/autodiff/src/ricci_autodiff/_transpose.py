@@ -15,7 +15,7 @@ __all__ = ["transpose_call", "transpose_flat", "transpose_jaxpr"]
 def pull_back(
     eqns: Sequence[ir.JaxprEqn],
     cotangents: dict[ir.Atom, Tangent],
-    known: dict[ir.Atom, ir.ArrayLike],
+    primals: dict[ir.Atom, ir.ArrayLike],
     required: set[ir.Atom] | None = None,
 ) -> None:
     """Transpose linear equations, from the last to the first.
@@ -24,14 +24,14 @@ def pull_back(
       eqns: the equations, in forward order.
       cotangents: the cotangents of the results, by variable. The cotangents of the arguments are
         added to it.
-      known: the values of the nonlinear variables. All other variables are linear.
+      primals: the values of the nonlinear variables. All other variables are linear.
       required: the linear variables whose cotangents are used, from ``_required_equations``;
         ``None`` for all.
     """
     names, origin = ir.context.name_stack, ir.context.origin
     switch = ir.SettingsSwitch()
     try:
-        _pull_back(eqns, cotangents, known, required, names, origin, switch)
+        _pull_back(eqns, cotangents, primals, required, names, origin, switch)
     finally:
         switch.to(None)
         ir.context.name_stack, ir.context.origin = names, origin
@@ -40,7 +40,7 @@ def pull_back(
 def _pull_back(
     eqns: Sequence[ir.JaxprEqn],
     cotangents: dict[ir.Atom, Tangent],
-    known: dict[ir.Atom, ir.ArrayLike],
+    primals: dict[ir.Atom, ir.ArrayLike],
     required: set[ir.Atom] | None,
     names: tuple[str, ...],
     origin: tuple[Any, int] | None,
@@ -64,7 +64,9 @@ def _pull_back(
             # A linear function maps zero cotangents to zeros. The rule of a primitive in this table
             # may return others, so it is called even then.
             if primitive not in transposes_zeros:
-                zeros.update(a for a in eqn.invars if type(a) is not ir.Literal and a not in known)
+                zeros.update(
+                    a for a in eqn.invars if type(a) is not ir.Literal and a not in primals
+                )
                 continue
             ct = [Zero(cotangent_aval(var.aval)) for var in eqn.outvars]
             ct = ct if primitive.multiple_results else ct[0]
@@ -81,8 +83,8 @@ def _pull_back(
                 sharded = True
             if type(atom) is ir.Literal:
                 operands.append(atom.operand())
-            elif atom in known:
-                operands.append(known[atom])
+            elif atom in primals:
+                operands.append(primals[atom])
             else:
                 operands.append(UndefinedPrimal(atom.aval, required is None or atom in required))
         code, offset, recorded = eqn.raw_source

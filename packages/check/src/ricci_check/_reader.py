@@ -35,8 +35,8 @@ def _numbers(state: AnalysisState, x: Value) -> list[int | None]:
     """Return an integer array's elements, ``None`` if unknown; empty if it is not tracked."""
     if not is_tracked(x.aval):
         return []
-    if x.known is not None:
-        return [int(n) for n in np.ravel(x.known)]
+    if x.elements is not None:
+        return [int(n) for n in np.ravel(x.elements)]
     if x.ids is None:
         return []
     return [state.symbols.number(i) for i in x.ids.ravel().tolist()]
@@ -120,7 +120,7 @@ class Reader:
             return [key_readers[role](self.keys, eqn, *operands)]
         check_kernel = ir.kernel_check.call(eqn)
         if check_kernel is not None:
-            for message in check_kernel([x.known for x in operands]):
+            for message in check_kernel([x.elements for x in operands]):
                 self.state.report("RC502", message.removesuffix("."))
         program = ir.program_rules.get(eqn.primitive)
         if program is not None:
@@ -144,8 +144,8 @@ class Reader:
         rule = rule_for(eqn.primitive)
         if eqn.effects or has_jaxprs or rule is None or not all(map(is_tracked, avals)):
             return [self.state.unknown(aval, depth) for aval in avals]
-        if is_followed(eqn.primitive) and all(x.known is not None for x in operands):
-            return self._computed(eqn, rule, avals, [x.known for x in operands])
+        if is_followed(eqn.primitive) and all(x.elements is not None for x in operands):
+            return self._computed(eqn, rule, avals, [x.elements for x in operands])
         if not all(is_tracked(x.aval) for x in operands):
             return [self.state.unknown(aval, depth) for aval in avals]
         return self._moved(eqn, rule, avals, operands) or self._alike(eqn, avals, operands, depth)
@@ -177,7 +177,7 @@ class Reader:
         if not count:
             return None
         count = len(operands) if count == ALL_OPERANDS else count
-        fixed = [x.known for x in operands[count:]]
+        fixed = [x.elements for x in operands[count:]]
         # Unknown positions move unknown elements; a fill value is an element without a symbol.
         if any(x is None for x in fixed) or eqn.params.get("fill_value") is not None:
             return None

@@ -43,11 +43,11 @@ class Value:
     Attributes:
       aval: its type.
       depth: the number of enclosing loops in whose iterations it varies.
-      known: its elements as a NumPy array, if all of them are known.
+      elements: its elements as a NumPy array, if all of them are known.
       ids: the symbols of its elements, an array of its shape; ``None`` until they are needed.
     """
 
-    __slots__ = ("aval", "depth", "ids", "known")
+    __slots__ = ("aval", "depth", "elements", "ids")
 
     # A type with elements; a token or another type without them is never asked for its shape.
     aval: Any
@@ -56,12 +56,12 @@ class Value:
         self,
         aval: AbstractValue,
         depth: int,
-        known: np.ndarray | None = None,
+        elements: np.ndarray | None = None,
         ids: np.ndarray | None = None,
     ):
         self.aval = aval
         self.depth = depth
-        self.known = known
+        self.elements = elements
         self.ids = ids
 
 
@@ -103,8 +103,8 @@ class Symbols:
         """Return the symbols of a tracked value's elements."""
         if value.ids is None:
             shape = value.aval.shape
-            if value.known is not None:
-                symbols = [self.of(("number", int(n)), 0) for n in np.ravel(value.known)]
+            if value.elements is not None:
+                symbols = [self.of(("number", int(n)), 0) for n in np.ravel(value.elements)]
             else:
                 symbols = [self.fresh(value.depth) for _ in range(value.aval.size)]
             value.ids = np.array(symbols, np.int32).reshape(shape)

@@ -153,8 +153,8 @@ def batch_jaxpr_axes(
       The jaxpr, and for each result whether it is batched.
     """
     axis = _axis(axis_data)
-    # Which results are batched is known only after batching; zero_if_mapped depends on it. Hence
-    # two passes: the first finds out, the second asks for the positions.
+    # zero_if_mapped depends on which results are batched, which only batching shows. Hence two
+    # passes: the first finds out, the second asks for the positions.
     dims = batching.batch_jaxpr(closed_jaxpr, axis, in_axes)[1]
     targets = [
         (None if dim is None else 0) if isinstance(target, ZeroIfMapped) else target

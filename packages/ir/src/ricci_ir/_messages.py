@@ -77,12 +77,12 @@ def registering(x: object) -> str:
     return f"The class is not registered as a pytree. Write {line}, and give it {methods}."
 
 
-def similar_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
+def similar_names(name: str, names: Iterable[str], count: int = 1) -> list[str]:
     """Return the valid names that are closest to a misspelt one, the most similar first.
 
     Args:
       name: the misspelt name.
-      known: the valid names.
+      names: the valid names.
       count: the largest number of names to return.
 
     Example:
@@ -92,4 +92,4 @@ def similar_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
     """
     import difflib  # noqa: PLC0415 - lazy: only messages need it
 
-    return difflib.get_close_matches(name, known, count)
+    return difflib.get_close_matches(name, names, count)

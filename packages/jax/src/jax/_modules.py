@@ -85,7 +85,7 @@ class Modules:
         spec = ModuleSpec(name, self)  # pyright: ignore[reportArgumentType]
         if twin is not None:
             spec.origin, spec.has_location = twin.origin, twin.has_location
-        # What is in the table are packages, so that an absent module inside of one gets the advice
+        # Modules of the table are packages, so that an absent module inside of one gets the advice
         # of Ricci's finder.
         if twin is None or twin.submodule_search_locations is not None:
             spec.submodule_search_locations = [path_entry(name)]

@@ -111,11 +111,11 @@ class NodeTypes(Protocol):
         ...
 
 
-def _wrong_type(expected: type, found: object) -> str | None:
-    if type(found) is expected:
+def _wrong_type(expected: type, tree: object) -> str | None:
+    if type(tree) is expected:
         return None
-    return f"expected {_article(expected.__name__)}, found {_article(type(found).__name__)}: " + (
-        shorten(found)
+    return f"expected {_article(expected.__name__)}, found {_article(type(tree).__name__)}: " + (
+        shorten(tree)
     )
 
 
@@ -128,10 +128,10 @@ def _tuple_label(_: object, children: list[str]) -> str:
 
 
 def _sequence(kind: type, label: Callable[[Any, list[str]], str]) -> NodeType:
-    def mismatch(_: object, arity: int, found: Any) -> str | None:
-        if type(found) is kind and len(found) != arity:
-            return f"expected a {kind.__name__} of length {arity}, found one of length {len(found)}"
-        return _wrong_type(kind, found)
+    def mismatch(_: object, arity: int, tree: Any) -> str | None:
+        if type(tree) is kind and len(tree) != arity:
+            return f"expected a {kind.__name__} of length {arity}, found one of length {len(tree)}"
+        return _wrong_type(kind, tree)
 
     return NodeType(
         type=kind,
@@ -167,17 +167,17 @@ def _flatten_dict_with_keys(tree: dict[Any, Any]) -> KeyedParts:
     return tuple((DictKey(key), tree[key]) for key in keys), keys
 
 
-def _dict_mismatch(keys: tuple[Any, ...], _: int, found: object) -> str | None:
-    if type(found) is dict and (len(found) != len(keys) or any(key not in found for key in keys)):
-        return f"expected a dict with keys {shorten(list(keys))}, found keys {shorten(list(found))}"
-    return _wrong_type(dict, found)
+def _dict_mismatch(keys: tuple[Any, ...], _: int, tree: object) -> str | None:
+    if type(tree) is dict and (len(tree) != len(keys) or any(key not in tree for key in keys)):
+        return f"expected a dict with keys {shorten(list(keys))}, found keys {shorten(list(tree))}"
+    return _wrong_type(dict, tree)
 
 
-def _none_mismatch(_: object, __: int, found: object) -> str | None:
-    if found is None:
+def _none_mismatch(_: object, __: int, tree: object) -> str | None:
+    if tree is None:
         return None
     return (
-        f"expected None, found {shorten(found)}. None is an empty container, not a leaf: "
+        f"expected None, found {shorten(tree)}. None is an empty container, not a leaf: "
         "pass is_leaf=lambda x: x is None to make it one"
     )
 
@@ -221,7 +221,7 @@ def namedtuple_node(kind: type) -> NodeType:
         label=lambda _, children: (
             f"CustomNode(namedtuple[{kind.__name__}], [{', '.join(children)}])"
         ),
-        mismatch=lambda _, __, found: _wrong_type(kind, found),
+        mismatch=lambda _, __, tree: _wrong_type(kind, tree),
         one_level_data=lambda _: kind,
     )
 
@@ -273,10 +273,10 @@ def custom_node(
         children, data = _checked_parts(kind, "flatten-with-keys", to_iterable_with_keys(tree))
         return [_checked_pair(kind, entry) for entry in children], data
 
-    def mismatch(data: object, arity: int, found: object) -> str | None:
-        if type(found) is not kind:
-            return _wrong_type(kind, found)
-        children, found_data = flatten(found)
+    def mismatch(data: object, arity: int, tree: object) -> str | None:
+        if type(tree) is not kind:
+            return _wrong_type(kind, tree)
+        children, found_data = flatten(tree)
         return _data_mismatch(kind, data, found_data) or (
             f"expected {arity} children of {kind.__name__}, found {len(children)}"
             if len(children) != arity
@@ -293,11 +293,11 @@ def custom_node(
     )
 
 
-def _data_mismatch(kind: type, expected: object, found: object) -> str | None:
-    if expected != found:
+def _data_mismatch(kind: type, expected: object, tree: object) -> str | None:
+    if expected != tree:
         return (
             f"expected a {kind.__name__} with static data {shorten(expected)}, "
-            f"found one with {shorten(found)}"
+            f"found one with {shorten(tree)}"
         )
     return None
 
@@ -321,10 +321,10 @@ def dataclass_node(
         children, data = flatten(tree)
         return list(zip(data_keys, children, strict=True)), data
 
-    def mismatch(data: object, _: int, found: object) -> str | None:
-        if type(found) is not kind:
-            return _wrong_type(kind, found)
-        return _data_mismatch(kind, data, meta(found))
+    def mismatch(data: object, _: int, tree: object) -> str | None:
+        if type(tree) is not kind:
+            return _wrong_type(kind, tree)
+        return _data_mismatch(kind, data, meta(tree))
 
     return NodeType(
         type=kind,

@@ -21,7 +21,7 @@ def _per_example(
     """
 
     def rule(*operands: np.ndarray, **params: Any) -> np.ndarray:
-        # What is left of the shape before the dimensions of one example.
+        # The shape before the dimensions of one example.
         batch = operands[0].shape[: operands[0].ndim - ranks[0]]
         result = np.empty_like(operands[-1])
         for place in np.ndindex(*batch):

@@ -89,7 +89,7 @@ class SingleLoops:
     def __init__(self, module: Module, region: Region):
         functions = [f for f in module.functions if isinstance(f, Function)]
         self._functions: Mapping[str, Function] = {f.symbol: f for f in functions}
-        # How often each operation is inlined.
+        # The number of times that each operation is inlined.
         self._inlined: Counter[tuple[int, int]] = Counter()
         blocks = [region, *(f.body for f in functions)]
         self._calls_in_regions: bool = any(

@@ -109,8 +109,8 @@ class HiTracer(Tracer):
         return repr(self.plain)
 
     def __getattribute__(self, name: str) -> HiVal:
-        # What the type defines goes before attributes of the same name that all tracers have. The
-        # others are looked up last, by ``__getattr__``.
+        # Attributes that the type defines go before those of all tracers. The others are looked up
+        # last, by ``__getattr__``.
         aval = object.__getattribute__(self, "aval")
         defined = getattr(type(aval), name, None)
         if isinstance(defined, aval_method | aval_property):

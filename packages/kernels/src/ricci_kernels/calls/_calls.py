@@ -121,8 +121,8 @@ def pallas_call(
     out_types = tuple(out_shape) if type(out_shape) is list else out_shape
     struct_leaves, out_tree = tree_flatten(out_types)
     out_avals = tuple([_out_aval(x) for x in struct_leaves])
-    # What the arguments do not change is computed once, here; the kernel is traced for each of
-    # their types.
+    # Specs that do not depend on the arguments are flattened once; the kernel is traced for each
+    # of the arguments' types.
     flat_out_specs = flatten_specs("out_specs", spec.out_specs, "out_shape", out_types, title)
     sizes = tuple([size if isinstance(size, int) else None for size in spec.grid])
     bounds = [
@@ -153,7 +153,7 @@ def pallas_call(
                 out_tree,
                 flat_out_specs,
             )
-            # Which arrays a kernel closes over is known after tracing. If they vary along manual
+            # Only tracing shows the arrays that a kernel closes over. If they vary along manual
             # axes that the arguments do not, the references must vary along them, too.
             result = trace(axes)
             if not axes.issuperset(_axes_of(result.consts)):

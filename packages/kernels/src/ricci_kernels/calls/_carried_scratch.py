@@ -13,7 +13,7 @@ from ricci_lax.refs import swap_p
 __all__: list[str] = []
 
 
-def is_carried(kernel: ir.Jaxpr, known: dict[ir.Var, Any], buffers: Sequence[ir.Var]) -> bool:
+def is_carried(kernel: ir.Jaxpr, scalars: dict[ir.Var, Any], buffers: Sequence[ir.Var]) -> bool:
     """Whether a step may read what an earlier one wrote to a scratch buffer.
 
     It is assumed to, unless it overwrites the whole buffer first. Branches by known scalars are
@@ -21,11 +21,11 @@ def is_carried(kernel: ir.Jaxpr, known: dict[ir.Var, Any], buffers: Sequence[ir.
 
     Args:
       kernel: the kernel, whose arguments are scalars and references.
-      known: the scalars whose value is known.
+      scalars: the scalars whose value is known.
       buffers: the references to the scratch buffers.
     """
     buffers = [v for v in buffers if v.aval.memory_space is not TPUMemorySpace.SEMAPHORE]  # pyright: ignore
-    return _overwritten(kernel, dict(known), {v: i for i, v in enumerate(buffers)}, set()) is None
+    return _overwritten(kernel, dict(scalars), {v: i for i, v in enumerate(buffers)}, set()) is None
 
 
 def is_overwritten(kernel: ir.Jaxpr, buffer: ir.Var) -> bool:
@@ -39,16 +39,16 @@ def is_overwritten(kernel: ir.Jaxpr, buffer: ir.Var) -> bool:
 
 
 def _overwritten(
-    jaxpr: ir.Jaxpr, known: dict[ir.Var, Any], buffers: dict[ir.Var, int], overwritten: set[int]
+    jaxpr: ir.Jaxpr, scalars: dict[ir.Var, Any], buffers: dict[ir.Var, int], overwritten: set[int]
 ) -> set[int] | None:
     """The buffers that are overwritten after a jaxpr; ``None`` if one was read before it was."""
     used = {v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is ir.Var}
     used |= {v for v in jaxpr.outvars if type(v) is ir.Var}
     for eqn in jaxpr.eqns:
-        values = [known_value(x, known) for x in eqn.invars]
+        values = [known_value(x, scalars) for x in eqn.invars]
         references = {buffers[x] for x in eqn.invars if type(x) is ir.Var and x in buffers}
         if not references:
-            evaluate_scalar(eqn, values, known)
+            evaluate_scalar(eqn, values, scalars)
         elif eqn.primitive is cond_p:
             branches = eqn.params["branches"]
             # With a known index one branch runs; else a buffer is surely overwritten if all
@@ -58,7 +58,7 @@ def _overwritten(
             ends = [
                 _overwritten(
                     branch,
-                    passed(branch, eqn.invars[1:], known),
+                    passed(branch, eqn.invars[1:], scalars),
                     passed(branch, eqn.invars[1:], buffers),
                     set(overwritten),
                 )
@@ -78,14 +78,14 @@ def _overwritten(
     return overwritten
 
 
-def known_value(atom: ir.Atom, known: dict[ir.Var, Any]) -> ir.ArrayLike | None:
+def known_value(atom: ir.Atom, scalars: dict[ir.Var, Any]) -> ir.ArrayLike | None:
     """The value of an operand, or ``None``.
 
     Args:
       atom: the operand.
-      known: the scalars whose value is known.
+      scalars: the scalars whose value is known.
     """
-    return atom.val if type(atom) is ir.Literal else known.get(atom)  # pyright: ignore
+    return atom.val if type(atom) is ir.Literal else scalars.get(atom)  # pyright: ignore
 
 
 def clamped(index: ir.ArrayLike, count: int) -> int:
@@ -112,16 +112,16 @@ def passed[T](
     return {v: table[x] for v, x in pairs if type(x) is ir.Var and x in table}
 
 
-def evaluate_scalar(eqn: ir.JaxprEqn, values: Sequence[Any], known: dict[ir.Var, Any]) -> None:
+def evaluate_scalar(eqn: ir.JaxprEqn, values: Sequence[Any], scalars: dict[ir.Var, Any]) -> None:
     """Add the result of an equation to the known scalars, if it follows from them.
 
     Args:
       eqn: the equation.
       values: the known values of its operands, else ``None``.
-      known: the scalars whose value is known.
+      scalars: the scalars whose value is known.
     """
     rule = ir.exact_rules.get(eqn.primitive)
     is_scalar = all(v.aval.shape == () for v in (*eqn.invars, *eqn.outvars))  # pyright: ignore
     if rule is not None and values and is_scalar and all(x is not None for x in values):
         result = rule(*map(np.asarray, values), **eqn.params)
-        known[eqn.outvars[0]] = result
+        scalars[eqn.outvars[0]] = result

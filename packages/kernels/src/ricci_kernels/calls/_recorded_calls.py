@@ -65,10 +65,10 @@ def recorded_calls(fun: Callable[..., Any], args: Sequence[Any]) -> list[Recorde
     return list(_calls(jaxpr, dict(zip(jaxpr.invars, values, strict=True))))
 
 
-def _calls(jaxpr: ir.Jaxpr, known: dict[Any, Any]) -> Iterator[RecordedCall]:
-    known.update(zip(jaxpr.constvars, jaxpr.consts, strict=True))
+def _calls(jaxpr: ir.Jaxpr, constants: dict[Any, Any]) -> Iterator[RecordedCall]:
+    constants.update(zip(jaxpr.constvars, jaxpr.consts, strict=True))
     for eqn in jaxpr.eqns:
-        values = [x.val if type(x) is ir.Literal else known.get(x) for x in eqn.invars]
+        values = [x.val if type(x) is ir.Literal else constants.get(x) for x in eqn.invars]
         if eqn.primitive is pallas_call_p:
             yield recorded_call(eqn, values)
             continue

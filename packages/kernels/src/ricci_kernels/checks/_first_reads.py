@@ -49,9 +49,9 @@ class _Use(ir.TupleRecord):
     is_read: bool
 
 
-def _first_use(jaxpr: ir.Jaxpr, ref: ir.Var, known: Mapping[ir.Var, Any]) -> _Use | None:
+def _first_use(jaxpr: ir.Jaxpr, ref: ir.Var, scalars: Mapping[ir.Var, Any]) -> _Use | None:
     """The first use of a reference in the first step, for the scalars that are known there."""
-    values = dict(known)
+    values = dict(scalars)
     for place, eqn in enumerate(jaxpr.eqns):
         if eqn.primitive is program_id_p:
             values[eqn.outvars[0]] = np.int32(0)
@@ -84,7 +84,7 @@ def _is_kept(jaxpr: ir.Jaxpr, place: int) -> bool:
                 return False
             used = True
             values |= {id(v) for v in eqn.outvars}
-    # What a branch returns may be dropped behind it.
+    # The results of a branch may be unused after it.
     return used and not any(id(v) in values for v in jaxpr.outvars)
 
 

@@ -18,7 +18,7 @@ from ._writer import INT32, Reference, Value, Writer, kind_of, mosaic_rules, spa
 # The devices whose copies do not add to regular semaphores.
 _NO_COUNTED_COPIES = ("TPU v5 lite", "TPU v5e")
 
-# Which of the optional operands are present: source, target and their semaphore.
+# The optional operands that are present: source, target and their semaphore.
 _SEGMENTS = "operandSegmentSizes = array<i32: 1, 0, 1, 1, 0, 0, 0>"
 
 

@@ -16,7 +16,7 @@ from ._copies import check_kind, written_references
 from ._writer import INT32, Reference, Value, Writer, mosaic_rules
 
 _scalar = ir.ShapedArray((), INT32)
-# Which of the optional operands are present: source, its semaphore, target, its semaphore, device.
+# The optional operands that are present: source, its semaphore, target, its semaphore, device.
 _SEGMENTS = "operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>, strict_ordering = false"
 
 

@@ -208,7 +208,7 @@ def _top_k(x: ir.Array, *, k: int, axis: int = -1, **_: object) -> list[ir.Array
         first = lax.expand_dims(lax.reduce_min(candidates, [axis]), [axis])
         values.append(top)
         indices.append(first)
-        # What was found is replaced by the least value, for the next round.
+        # The maximum is replaced by the least value, for the next round.
         x = lax.select(lax.eq(place, first), lax.full_like(x, _least(x.dtype)), x)
     return [lax.concatenate(values, axis), lax.concatenate(indices, axis)]
 

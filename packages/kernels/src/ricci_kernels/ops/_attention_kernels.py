@@ -63,7 +63,7 @@ class Operands(ir.TupleRecord):
 
 # From a place to the example, the head, and the numbers of the blocks of queries and keys.
 type Locate = Callable[[Place], tuple[Number, Number, Number, Number]]
-# What a kernel folds.
+# The dimension whose blocks a kernel folds into one result.
 FOLDED_KEYS, FOLDED_QUERIES, FOLDED_HEADS = range(3)
 
 

@@ -69,8 +69,8 @@ def read(
     mask = _mask(writer, place, mask)
     operands = [place.pointers]
     if mask is not None:
-        # What a masked load gives without a value is not specified: the interpreter's value, so
-        # that both agree.
+        # Triton does not specify the masked elements of a load without ``other``: they are the
+        # interpreter's, so that both agree.
         if other is None:
             other = writer.constant(filler(ref.dtype), element)
         other = writer.spread(other, place.shape)

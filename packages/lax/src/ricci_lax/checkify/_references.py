@@ -24,8 +24,8 @@ from ._rules import joined, report_indices
 
 __all__: list[str] = []
 
-# What is checked in a jaxpr that runs on parts of arrays. Padding may be NaN or zero, so that NaN
-# and division by zero in it mean nothing.
+# The errors that are checked in a jaxpr that runs on parts of arrays. Padding may be NaN or zero,
+# so that NaN and division by zero in it mean nothing.
 _kinds = frozenset({OOBError, FailedCheckError})
 
 

@@ -155,7 +155,7 @@ def _ragged_batch(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
         group_sizes = batched_at(group_sizes, dims[2], axis, 0)
         group_sizes = _batched_group_sizes(group_sizes, lhs, dims[0], numbers)
     lhs, rhs = (batched_at(x, d, axis, 0) for x, d in zip(args[:2], dims[:2], strict=True))
-    up = lambda found: tuple(d + 1 for d in found)
+    up = lambda dims: tuple(d + 1 for d in dims)
     new = RaggedDims(
         up(numbers.lhs_contracting),
         up(numbers.rhs_contracting),
@@ -234,7 +234,7 @@ def _as_dense(
         full_shape = (*(shape_of(lhs)[d] for d in prefix), *sizes)
         group_sizes = broadcast_in_dim(group_sizes, full_shape, (len(prefix),))
     lhs_parts = _masked(lhs, group_sizes, prefix, dims.ragged)
-    up = lambda found: tuple(d + 1 for d in found)
+    up = lambda dims: tuple(d + 1 for d in dims)
     if dims.mode == "free":
         # Each row is zero in all copies but that of its group: the sum over the groups selects the
         # product with that group's matrix.

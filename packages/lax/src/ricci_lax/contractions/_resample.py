@@ -20,7 +20,7 @@ __all__ = ["resample", "resample_p"]
 # Samples of fewer elements are permuted in vectors, which takes two of these. For a result of fewer
 # samples the elements of a vector are too far from each other.
 _LEAST_INNER, _LEAST_ROW = 16, 32
-# How many times as many elements a column has as are not zero where the kernel is faster: for
+# The least ratio of a column's elements to its nonzero ones from which the kernel is faster: for
 # results of more samples, and of fewer.
 _LEAST_SPARSITY, _LEAST_SPARSITY_OF_FEWER = 4, 32
 

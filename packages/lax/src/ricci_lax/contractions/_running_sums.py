@@ -17,12 +17,12 @@ _LEAST_SIZE = 1024  # elements: below that, a further kernel takes longer than r
 # Once stored, a sum of n arrays with u uses takes n + 1 + u passes over memory, and n · u before.
 _LEAST_ARRAYS = 4
 _SUMS = frozenset(("add", "add_any", "sub"))
-# What XLA computes again in each use.
+# Operations that XLA computes again in each use.
 _REPEATED = _SUMS | {
     *("abs", "broadcast_in_dim", "convert_element_type", "copy", "div", "expand_dims"),
     *("max", "min", "mul", "neg", "reshape", "select_n", "squeeze"),
 }
-# What it fuses into a single use.
+# Operations that it fuses into a single use.
 _FUSED = _REPEATED | {
     *("exp", "erf", "integer_pow", "log", "logistic", "pow", "rsqrt", "sqrt", "square", "tanh")
 }

@@ -15,9 +15,9 @@ from ricci_ir import Atom, Jaxpr, JaxprEqn, Var
 __all__ = ["store_transposed_operands"]
 
 _LEAST_SIZE = 8192  # elements: of fewer, the copy takes as long as either way
-# What only moves or repeats elements, which XLA folds into a product or simplifies.
+# Operations that only move or repeat elements: XLA folds them into a product, or simplifies them.
 _MOVES = frozenset(("broadcast_in_dim", "copy", "iota", "transpose"))
-# What is stored in any case.
+# Operations whose results are stored in any case.
 _STORED = frozenset(("conv_general_dilated", "dot_general", "optimization_barrier"))
 _RESHAPES = frozenset(("expand_dims", "reshape", "squeeze"))
 

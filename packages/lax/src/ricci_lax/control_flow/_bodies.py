@@ -11,7 +11,7 @@ from ricci_lax.elementwise._conversion import converted
 
 # Returns the names of an operation's leaves; called only for error messages.
 type Names = Callable[[], Sequence[str]]
-# What an index or a bound may be.
+# Indices and bounds of loops.
 type IntegerScalar = ir.Array | np.ndarray | np.integer | int
 
 

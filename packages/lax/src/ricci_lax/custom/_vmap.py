@@ -274,9 +274,9 @@ def _dead_code(params: dict[str, Any], needed: tuple[bool, ...], final: bool) ->
     return ir.LiveCall({**params, **changed}, (True,) * len(smaller.invars), needed)
 
 
-def _subtree(tree: PyTreeDef, kept: Sequence[bool]) -> PyTreeDef:
+def _subtree(tree: PyTreeDef, needed: Sequence[bool]) -> PyTreeDef:
     """A structure without some of its leaves."""
-    return tree_structure(tree_unflatten(tree, [0 if keep else None for keep in kept]))
+    return tree_structure(tree_unflatten(tree, [0 if keep else None for keep in needed]))
 
 
 def _pushed(

@@ -162,7 +162,7 @@ _unused: frozenset = frozenset({_UnusedEffect()})
 
 
 def _dce_sink_jvp(primals, tangents, **params):
-    # What computes the tangent is not dead code, either.
+    # The operations that compute the tangent are not dead code, either.
     dce_sink_p.bind(*primals, **params)
     if type(tangents[0]) is not Zero:
         dce_sink_p.bind(instantiate(tangents[0]), **params)

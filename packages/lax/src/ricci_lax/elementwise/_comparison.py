@@ -199,14 +199,14 @@ def _select_n_transpose(ct, which, *cases):
 
 
 def _with_scalars_batch(
-    bind: Callable[..., ir.Array], order: Sequence[int], scalars: Sequence[int], kept: bool
+    bind: Callable[..., ir.Array], order: Sequence[int], scalars: Sequence[int], keep_scalars: bool
 ) -> Callable[..., tuple[ir.Array, int]]:
     """The batch rule for operands of one shape, some of which may be scalars instead.
 
     Args:
       order: the operands in the order in which they are aligned.
       scalars: the operands that may be scalars.
-      kept: whether a scalar may stay one beside operands that have been aligned.
+      keep_scalars: whether a scalar may stay one beside operands that have been aligned.
     """
 
     def batch(axis, args, dims):
@@ -231,7 +231,7 @@ def _with_scalars_batch(
         }
         shape = shape_of(aligned[full])
         for i in sorted(small, key=lambda i: dims[i] is not None):
-            if dims[i] is None and kept:
+            if dims[i] is None and keep_scalars:
                 aligned[i] = args[i]
             else:
                 aligned[i] = broadcast_in_dim(args[i], shape, () if dims[i] is None else (0,))
@@ -240,7 +240,9 @@ def _with_scalars_batch(
     return batch
 
 
-_select_aligned = _with_scalars_batch(lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), kept=True)
+_select_aligned = _with_scalars_batch(
+    lambda *xs: select_n_p.bind(*xs), (0, 1), (0,), keep_scalars=True
+)
 
 
 def _select_n_batch(axis, args, dims):
@@ -382,7 +384,7 @@ clamp_p: ir.Primitive = nary(
     lambda t, low, x, high: _where(bitwise_and(gt(x, low), lt(x, high)), t, x),
     lambda t, low, x, high: _where(lt(high, x), t, x),
     abstract_eval=_clamp_aval,
-    batch=_with_scalars_batch(lambda *xs: clamp_p.bind(*xs), (0, 2, 1), (0, 2), kept=False),
+    batch=_with_scalars_batch(lambda *xs: clamp_p.bind(*xs), (0, 2, 1), (0, 2), keep_scalars=False),
     checkify=makes_no_nan,
 )
 

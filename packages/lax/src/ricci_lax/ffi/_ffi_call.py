@@ -282,24 +282,24 @@ ffi_call_p: ir.Primitive = ir.define(
 # The function
 
 
-def _result_types(given: Any) -> tuple[tuple[ir.AbstractValue, ...], type | None]:
+def _result_types(result_shape_dtypes: Any) -> tuple[tuple[ir.AbstractValue, ...], type | None]:
     """The types of the results; and the sequence that they are returned in, if it is one."""
-    several = type(given) if isinstance(given, list | tuple) else None
-    leaves = given if several else (given,)
+    several = type(result_shape_dtypes) if isinstance(result_shape_dtypes, list | tuple) else None
+    leaves = result_shape_dtypes if several else (result_shape_dtypes,)
     return tuple(_result_type(i, leaf) for i, leaf in enumerate(leaves)), several
 
 
-def _result_type(position: int, given: Any) -> ir.AbstractValue:
-    if isinstance(given, ir.AbstractToken | ir.ShapedArray):
-        return given.strip_weak_type() if isinstance(given, ir.ShapedArray) else given
-    if not (hasattr(given, "shape") and hasattr(given, "dtype")):
+def _result_type(position: int, result: Any) -> ir.AbstractValue:
+    if isinstance(result, ir.AbstractToken | ir.ShapedArray):
+        return result.strip_weak_type() if isinstance(result, ir.ShapedArray) else result
+    if not (hasattr(result, "shape") and hasattr(result, "dtype")):
         raise ValueError(
             "ffi_call: all elements of result_shape_dtypes must have a shape and a dtype, got "
-            f"{given!r:.60} at position {position}. Pass ShapeDtypeStruct(shape, dtype), or a "
+            f"{result!r:.60} at position {position}. Pass ShapeDtypeStruct(shape, dtype), or a "
             "sequence of such for several results."
         )
-    dtype = given.dtype if isinstance(given.dtype, ir.ExtendedDType) else np.dtype(given.dtype)
-    return ir.ShapedArray(tuple(given.shape), dtype, sharding=getattr(given, "sharding", None))
+    dtype = result.dtype if isinstance(result.dtype, ir.ExtendedDType) else np.dtype(result.dtype)
+    return ir.ShapedArray(tuple(result.shape), dtype, sharding=getattr(result, "sharding", None))
 
 
 def _check_options(
@@ -328,9 +328,9 @@ def _check_options(
 
 
 def _aliases(
-    given: Mapping[int, int] | None, ins: Sequence[Any], outs: Sequence[Any]
+    aliases: Mapping[int, int] | None, ins: Sequence[Any], outs: Sequence[Any]
 ) -> tuple[tuple[int, int], ...]:
-    pairs = tuple((int(i), int(o)) for i, o in (given or {}).items())
+    pairs = tuple((int(i), int(o)) for i, o in (aliases or {}).items())
     for i, o in pairs:
         for index, avals, kind in ((i, ins, "input"), (o, outs, "output")):
             if not 0 <= index < len(avals):

@@ -51,7 +51,7 @@ def _run(jaxpr: ir.Jaxpr, args: tuple[ir.PyTree, ...]) -> list[ir.PyTree]:
             ir.run_equations([eqn], env)
             continue
         operands = list(map(read, eqn.invars))
-        # What an expansion has recorded is expanded by the next pass.
+        # Operations that an expansion has recorded are expanded by the next pass.
         is_recorded = any(isinstance(x, ir.Tracer) and x.aval.is_high for x in operands)
         if is_recorded:
             results = eqn.primitive.bind(*operands, **eqn.params)

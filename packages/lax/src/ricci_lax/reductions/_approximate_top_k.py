@@ -18,7 +18,7 @@ from ._sorting import top_k
 
 __all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p"]
 
-# How many elements a TPU compares at once: of a vector, and along a dimension of an array.
+# The numbers of elements that a TPU compares at once: of a vector, and along a dimension.
 _vector_tile, _lane_tile = 1024, 128
 
 

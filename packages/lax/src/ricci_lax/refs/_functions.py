@@ -434,11 +434,11 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> ir.Ref:
     return _recorded(primitives.empty_ref_p.bind(ty=aval, memory_space=memory_space, pin=bool(pin)))
 
 
-def _recorded(made: Any) -> Any:
+def _recorded(reference: Any) -> Any:
     """A new reference for users: a traced one with brackets."""
-    if isinstance(made, ir.Tracer) and not isinstance(made, ir.StagedReference):
-        return ir.StagedReference(made._trace, made.aval, made.atom)  # pyright: ignore
-    return made
+    if isinstance(reference, ir.Tracer) and not isinstance(reference, ir.StagedReference):
+        return ir.StagedReference(reference._trace, reference.aval, reference.atom)  # pyright: ignore
+    return reference
 
 
 def freeze(ref: ir.Ref) -> ir.Array:

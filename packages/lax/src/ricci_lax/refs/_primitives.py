@@ -75,7 +75,7 @@ def shape_behind(form: Form, shape: tuple[int, ...], operands: Sequence[Any]) ->
         return view.shape_of(shape)
     if not any(part.kind == ARRAY for part in form):
         return tuple(part.size for part in form if part.kind in (WINDOW, SPAN)) if form else shape
-    run = lambda x, *given: [read_at(x, form, given)]
+    run = lambda x, *indices: [read_at(x, form, indices)]
     avals = [ShapedArray(shape, np.float32), *(x.aval for x in operands)]
     return ir.trace_to_jaxpr(run, avals).out_avals[0].shape  # pyright: ignore
 
@@ -197,7 +197,7 @@ def _part_aval(ref: ir.AbstractRef, *operands: ShapedArray, transforms: Forms) -
     inner = ref.inner_aval
     if all(is_whole(form, ref.shape) for form in transforms):
         return inner
-    run = lambda x, *given: [read_part(x, transforms, given)]
+    run = lambda x, *indices: [read_part(x, transforms, indices)]
     (aval,) = ir.trace_to_jaxpr(run, [inner, *operands]).out_avals
     return aval.strip_weak_type()  # pyright: ignore[reportReturnType]
 

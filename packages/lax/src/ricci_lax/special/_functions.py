@@ -220,7 +220,7 @@ _i0e_far = (
     2.266668990498178e-8, 2.0489185894690638e-7, 2.8913705208347567e-6, 6.8897583469168245e-5,
     0.0033691164782556943, 0.80449041101410879,
 )  # fmt: skip
-# How many of the coefficients matter in single precision.
+# The numbers of coefficients that matter in single precision.
 _single = (18, 7)
 
 

@@ -21,7 +21,7 @@ __all__ += ["int2", "int4", "int8", "int16", "int32", "int64", "int_", "isdtype"
 __all__ += ["result_type", "single", "uint", "uint1", "uint2", "uint4", "uint8", "uint16", "uint32"]
 __all__ += ["uint64"]
 
-# Which conversions are allowed, from none to all.
+# The conversions that are allowed, from none to all.
 type Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 

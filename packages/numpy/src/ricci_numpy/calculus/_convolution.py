@@ -149,7 +149,7 @@ def _slid(
 def _convolve(
     a: ir.Array, v: ir.Array, *, mode: str, precision: lax.PrecisionLike, preferred: np.dtype | None
 ) -> ir.Array:
-    # Which of two symbolic sizes is larger is not decided; with full padding either may slide.
+    # Symbolic sizes are not compared: with full padding either operand may slide.
     if mode != "full" or ir.is_static_shape((a.shape[0], v.shape[0])):
         a, v = (v, a) if a.shape[0] < v.shape[0] else (a, v)
     return lax.squeeze(_slid(a, lax.rev(v, (0,)), mode, precision, preferred), (0, 1))

@@ -18,7 +18,7 @@ from ricci_numpy.shapes._reshaping import atleast_1d, ravel
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "piecewise", "select", "where"]
 
-# What pads the indices of each dimension: one value for all of them, or one each.
+# Values that pad the indices of each dimension: one for all of them, or one each.
 type FillValues = ArrayLike | tuple[ArrayLike, ...] | None
 
 

@@ -267,7 +267,7 @@ def _histogram(
     edges = edges_of(a, edges if bins is None else bins, ends)
     weight: Array = lax.full(a.shape, strong_constant(a.dtype, 1)) if weights is None else weights
     count = edges.shape[0]
-    # What lies below the first edge has number 0, which is dropped; above the last edge the number
+    # Elements below the first edge have number 0, which is dropped; above the last edge the number
     # is out of bounds, and not counted.
     counts = lax.slice_in_dim(counted(bin_numbers(a, edges), weight, count), 1, count)
     if density:

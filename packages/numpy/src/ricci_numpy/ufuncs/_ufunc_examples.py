@@ -3,7 +3,7 @@
 A function without an example here shows the one in its row.
 """
 
-# What comes after ``import ricci.numpy as jnp``.
+# By function, the lines that follow ``import ricci.numpy as jnp``.
 EXAMPLES = {
     "abs": """\
 >>> jnp.abs(jnp.array([-2, 3])).tolist()

@@ -71,8 +71,8 @@ def shard_aval(
     else:
         sharding = outer.update(
             mesh=manual_mesh(mesh, manual),
-            # What a manual axis splits is the shard itself, which is not sharded along that axis
-            # any more.
+            # Inside, an array is the shard that a manual axis has split off: it is not sharded
+            # along that axis any more.
             parts=tuple(tuple(n for n in part if n not in manual) for part in outer.parts),
             varying=outer.varying | varying,
             unreduced=outer.unreduced | (spec.unreduced & manual),

@@ -19,7 +19,7 @@ from ricci_xla import JaxRuntimeError
 
 __all__ = ["assert_equal", "sync_global_devices"]
 
-# How long one request waits, in milliseconds. In between, the watch can interrupt this thread.
+# The wait of one request, in milliseconds. In between, the watch can interrupt this thread.
 _POLL_MS = 500
 
 

@@ -29,7 +29,7 @@ from ._rendezvous import Connection, Member
 
 __all__ = ["ProcessFailure"]
 
-# How long the main thread has for its own end (``finally`` blocks, exit handlers), in seconds.
+# The time in which the main thread may end (``finally`` blocks, exit handlers), in seconds.
 GRACE = 5.0
 _BARRIER_GRACE = 1.5
 _INTERVAL = 0.5

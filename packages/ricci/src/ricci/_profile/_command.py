@@ -141,7 +141,7 @@ class _Steps(StepRecorder):
     """Records steps, and keeps references to the executables."""
 
     def __init__(self, lines: LineRecorder, keeper: ExecutableKeeper):
-        super().__init__(lambda: lines.here)
+        super().__init__(lambda: lines.current_line)
         self._keeper = keeper
 
     def _listen(self, event: str, seconds: float, **facts: Any) -> None:

@@ -75,7 +75,7 @@ class LineRecorder:
         self._libraries: Sequence[str] = ()
 
     @property
-    def here(self) -> int:
+    def current_line(self) -> int:
         """The key of the line that the main thread is at."""
         return self._stack[-1]
 

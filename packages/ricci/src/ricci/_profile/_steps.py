@@ -56,14 +56,14 @@ class StepRecorder(logging.Handler):
     """Records steps and misses of the main thread.
 
     Args:
-      here: returns the key of the line that the thread is at.
+      current_line: returns the key of the line that the thread is at.
     """
 
-    def __init__(self, here: Callable[[], int]):
+    def __init__(self, current_line: Callable[[], int]):
         super().__init__()
         self.steps: list[Step] = []
         self.misses: list[Miss] = []
-        self._here = here
+        self._current_line = current_line
 
     def start(self) -> None:
         """Begin to record."""
@@ -87,10 +87,10 @@ class StepRecorder(logging.Handler):
             return
         end = perf_counter_ns()
         name = str(facts.get("fun_name", "")).removeprefix("jit(").removesuffix(")")
-        self.steps.append(Step(kind, name, end - int(seconds * 1e9), end, self._here()))
+        self.steps.append(Step(kind, name, end - int(seconds * 1e9), end, self._current_line()))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Record the data of a message on a cache miss."""
         miss = getattr(record, "cache_miss", None)
         if miss is not None and not miss.is_first:
-            self.misses.append(Miss(miss.name, self._here(), tuple(miss.reasons)))
+            self.misses.append(Miss(miss.name, self._current_line(), tuple(miss.reasons)))

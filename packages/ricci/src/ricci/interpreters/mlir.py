@@ -17,7 +17,7 @@ if _typing.TYPE_CHECKING:
     from ricci_compat.mlir import ir as ir
 
 MeshAxisName = _typing.Any
-# How a channel connects a program with another device, or with the host.
+# The kinds of channels, to another device or to the host.
 DEVICE_TO_DEVICE_TYPE = 1
 SEND_TO_HOST_TYPE = 2
 RECV_FROM_HOST_TYPE = 3

@@ -16,7 +16,7 @@ from ._windows import detrend as detrend_along
 
 __all__ = ["csd", "istft", "stft", "welch"]
 
-# What to subtract from segments: a kind of ``detrend``, a function of segments, or nothing.
+# The trend to subtract from segments: a kind of ``detrend``, a function of segments, or none.
 Detrend = str | Callable[[Array], Array] | bool
 _BOUNDARIES = ("even", "odd", "constant", "zeros", None)
 

@@ -273,13 +273,13 @@ def is_scalar(example: Example) -> bool:
 
 
 def variants(
-    primitive: Primitive, found: Sequence[Example], *, full: bool = False
+    primitive: Primitive, examples: Sequence[Example], *, full: bool = False
 ) -> list[Example]:
     """The variants that a primitive's examples lack: other dtypes, shapes, the other width.
 
     Args:
       primitive: the primitive.
-      found: its examples.
+      examples: its examples.
       full: whether to return all variants; by default one for each gap.
 
     Returns:
@@ -296,8 +296,8 @@ def variants(
       (float32[1]) where 64-bit dtypes are enabled
     """
     return [
-        *dtype_variants(primitive, found, full=full),
-        *empty_variants(primitive, found, full=full),
-        *scalar_variants(primitive, found, full=full),
-        *wide_variants(primitive, found, full=full),
+        *dtype_variants(primitive, examples, full=full),
+        *empty_variants(primitive, examples, full=full),
+        *scalar_variants(primitive, examples, full=full),
+        *wide_variants(primitive, examples, full=full),
     ]

@@ -111,7 +111,7 @@ def check_well_formed(primitive: ir.Primitive, example: Example) -> None:
 
 def check_compiled(
     primitive: ir.Primitive,
-    found: Sequence[Example],
+    cases: Sequence[Example],
     *,
     jit: Callable[..., Any],
     reference: ir.Backend,
@@ -124,7 +124,7 @@ def check_compiled(
 
     Args:
       primitive: the primitive.
-      found: examples of it.
+      cases: examples of it.
       jit: compiles a function of pytrees.
       reference: the backend to compare with.
       derived: whether to compare the jvp, the vjp and the batched form of the examples as well.
@@ -134,7 +134,7 @@ def check_compiled(
     """
     # One executable for all examples of a width: compiling each alone would take most of the time.
     for wide in (False, True):
-        examples = [e for e in found if e.wide is wide]
+        examples = [e for e in cases if e.wide is wide]
         if examples:
             with ir.enable_x64(wide):
                 _check_compiled(primitive, examples, jit, reference, derived)

@@ -40,12 +40,12 @@ def in_example_precision[R](
 
 
 def assert_results_close(
-    found: np.ndarray, expected: np.ndarray, what: str, factor: float = 1.0
+    actual: np.ndarray, expected: np.ndarray, what: str, factor: float = 1.0
 ) -> None:
     """Assert that two results have one dtype and are equal up to rounding; discrete ones exactly.
 
     Args:
-      found, expected: NumPy arrays.
+      actual, expected: NumPy arrays.
       what: the name of the result in the message.
       factor: multiplies the difference that is allowed for the dtype.
 
@@ -54,11 +54,11 @@ def assert_results_close(
     """
     name = np.asarray(expected).dtype.name
     tolerance = factor * _ROUNDING.get(name, 0.0)
-    if found.dtype != expected.dtype:
-        raise AssertionError(f"{what}: dtype {found.dtype}, expected {expected.dtype}")
+    if actual.dtype != expected.dtype:
+        raise AssertionError(f"{what}: dtype {actual.dtype}, expected {expected.dtype}")
     finite = np.abs(np.nan_to_num(_magnitudes(expected), posinf=0.0))
     scale = float(np.max(finite, initial=0.0))
-    assert_close(found, expected, tolerance * scale, tolerance, what)
+    assert_close(actual, expected, tolerance * scale, tolerance, what)
 
 
 def _magnitudes(x: npt.ArrayLike) -> np.ndarray:

@@ -326,7 +326,7 @@ def _public_callable(function: ir.DispatchedFunction) -> Callable[..., Any]:
         before = calls.recall(key) or 0
         if before < first_calls.CALLS:
             out = function.apply(args, kwargs)
-            # What is traced may copy an operand that the function returns: never dispatched.
+            # An executable would copy an operand that the function returns: never dispatched.
             if any(x is y for x in tree_leaves(out) for y in call.operands):
                 if types is not None:
                     undispatched.add(types, True)

@@ -228,7 +228,7 @@ def _dispatched(info: JitFunction) -> Callable[..., Any]:
 
 def _reduce_dispatched(jitted: Callable[..., Any]) -> tuple[Any, ...]:
     """Pickle a jitted function as the function and the options of ``jit``, without its caches."""
-    # What ``update_wrapper`` copies is restored from the function itself.
+    # Attributes that ``update_wrapper`` copies are restored from the function itself.
     attributes = {k: v for k, v in jitted.__dict__.items() if not k.startswith("__")}
     info = attributes.pop("_jit_info", None)
     if info is None:

@@ -240,7 +240,7 @@ class Lowered(Stage):
         if compiler_options:
             merged = {**dict(options.compiler_options), **compiler_options}
             options = options._replace(compiler_options=tuple(sorted(merged.items())))
-        # What a call of the function would compile is cached with it.
+        # An executable that a call of the function would compile is cached with it.
         checks = lowered.host_checks
         unchecked = checks is not None and checks.omitted
         if device_assignment is None and self._is_usual and not unchecked:

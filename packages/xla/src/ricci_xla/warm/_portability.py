@@ -7,7 +7,7 @@ from ricci_xla.compile import Executable
 
 from ._classes import NoFingerprint
 
-# How the libraries that call Python functions compile without them, by the functions' module.
+# Settings by which libraries compile without calls of Python, by the called function's module.
 _WITHOUT_CALLBACKS = {
     "equinox._errors": "Set EQX_ON_ERROR=nan or EQX_ON_ERROR=off in the environment to compile "
     "error_if without it"
