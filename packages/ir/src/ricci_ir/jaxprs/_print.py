@@ -72,12 +72,13 @@ class _Printer:
         self.names: dict[int, str] = {}
         self.count = 0
         self.hoisted: dict[int, str] = {}
+        self.unread: frozenset[int] = frozenset()
         self.reserved: set[str] = set()
 
     def name(self, var: Var) -> str:
         name = self.names.get(id(var))
         if name is None:
-            name = self.names[id(var)] = "_" if type(var) is DropVar else self.new_name()
+            name = self.names[id(var)] = "_" if id(var) in self.unread else self.new_name()
         return name
 
     def new_name(self) -> str:
@@ -98,6 +99,7 @@ class _Printer:
 
     def program(self, jaxpr: Jaxpr) -> Document:
         """The hoisted jaxprs, each with a name, followed by the jaxpr."""
+        self.unread = _unread(jaxpr.eqns, jaxpr.outvars)
         shared = _shared_programs(jaxpr, self.options.custom_rules)
         for program, name in shared:
             self.hoisted[id(program)] = self.unique(name)
@@ -209,6 +211,12 @@ class _Printer:
                     self.names[id(inner)] = self.name(outer)
 
 
+def _unread(eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]) -> frozenset[int]:
+    """The results of equations that are printed as ``_``; those of inner jaxprs have names."""
+    read = {id(atom) for eqn in eqns for atom in eqn.invars}.union(map(id, outvars))
+    return frozenset(id(v) for eqn in eqns for v in eqn.outvars if id(v) not in read)
+
+
 def _short(aval: AbstractValue) -> str:
     return aval.str_short(short_dtypes=True)
 
@@ -277,6 +285,7 @@ def print_jaxpr(
 def print_equations(eqns: Sequence[JaxprEqn]) -> str:
     """The text of some equations, with variables named from ``a`` on."""
     names = _Printer(_Options())
+    names.unread = frozenset(id(v) for eqn in eqns for v in eqn.outvars if type(v) is DropVar)
     return layout(joined([names.equation(eqn) for eqn in eqns]))
 
 
