@@ -44,6 +44,11 @@ ERRORS = {
         ValueError,
         "argnums=-2",
     ),
+    "argnums twice": (
+        lambda t: ad.grad(lambda x, y: t.mul(x, y), argnums=(0, -2))(1.0, 2.0),
+        TypeError,
+        r"argnums=\(0, -2\) names an argument twice",
+    ),
     "argnums no int": (
         lambda t: ad.grad(loss, argnums="w"),
         TypeError,

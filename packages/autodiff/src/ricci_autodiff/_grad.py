@@ -12,7 +12,7 @@ from ._linearize import linearize_function
 from ._tangent import Zero, as_value, instantiate, unit_cotangent
 from ._transpose import pull_back_tape
 
-__all__ = ["axis_sum", "grad", "value_and_grad"]
+__all__ = ["axis_sum", "check_distinct", "grad", "value_and_grad"]
 
 _traced: Any = object()
 
@@ -384,6 +384,7 @@ def value_and_grad(
             if not -count <= p < count:
                 raise _errors().position_error(p, count, fun)
         indices = [p % count for p in positions]
+        check_distinct("grad", positions, indices)
         leaves, tree = tree_flatten(tuple(args[p] for p in indices))
         smooth: Any = [_is_differentiated(leaf, holomorphic, allow_int) for leaf in leaves]
         if None in smooth:
@@ -457,6 +458,20 @@ def _positions(argnums: int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(argnums, Sequence) and all(isinstance(p, int) for p in argnums):
         return tuple(argnums)
     raise TypeError(f"argnums must be an integer or a sequence of integers, got {argnums!r}.")
+
+
+def check_distinct(transform: str, argnums: Sequence[int], indices: Sequence[int]) -> None:
+    """Raise a ``TypeError`` where an argument is to be differentiated twice.
+
+    Args:
+      transform: the name of the function that was called.
+      argnums: the positions as the user wrote them.
+      indices: the same, counted from the first argument.
+    """
+    if len(set(indices)) < len(indices):
+        raise TypeError(
+            f"{transform}: argnums={tuple(argnums)} names an argument twice. Name each once."
+        )
 
 
 def _is_differentiated(leaf: ir.ArrayLike, holomorphic: bool, allow_int: bool) -> bool | None:

@@ -175,7 +175,7 @@ def pmap[**P, R](
         # Static arguments are left out of the slices, and inserted again at their positions in each
         # call.
         static = {n % len(args) for n in static_argnums if -len(args) <= n < len(args)}
-        if len(static) < len(static_argnums):
+        if not all(-len(args) <= n < len(args) for n in static_argnums):
             raise ValueError(
                 f"pmap of {name} has static_broadcasted_argnums={static_argnums}, but was called "
                 f"with {len(args)} positional arguments. Pass static arguments by position."

@@ -8,7 +8,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_pytree as pytree
-from ricci_autodiff import FlatFunction, Zero, instantiate, jvp_flat, vjp
+from ricci_autodiff import FlatFunction, Zero, check_distinct, instantiate, jvp_flat, vjp
 from ricci_batching import Axis, batch_flat, batched_at
 from ricci_lax.structure._broadcasting import zeros_of
 
@@ -297,6 +297,7 @@ class _Differentiated:
         self.transform = transform
         self._all = (fun, args, kwargs)
         self.where = tuple(self._normalized(p) for p in positions)
+        check_distinct(transform, positions, self.where)
         self.arguments = tuple(args[p] for p in self.where)
         self.leaves, self.tree = pytree.tree_flatten(self.arguments)
         if not self.leaves:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import ricci_ir as ir
-from ricci_autodiff import Zero, linearize_flat, tape_to_jaxpr, vjp
+from ricci_autodiff import Zero, check_distinct, linearize_flat, tape_to_jaxpr, vjp
 from ricci_ir import PyTree, api_boundary, disable_jit_state, staged_call
 from ricci_lax.control_flow._bodies import function_name, leaf_avals, trace_body
 from ricci_pytree import argument_paths, tree_flatten, tree_unflatten
@@ -185,6 +185,7 @@ def fwd_and_bwd(
                     f"fwd_and_bwd: argnums={position} is out of bounds: the function was called "
                     f"with {len(args)} positional arguments. Pass the arguments by position."
                 )
+        check_distinct("fwd_and_bwd", positions, [p % len(args) for p in positions])
         return fwd_pass(args, kwargs)
 
     return fwd, api_boundary(bwd_pass)
