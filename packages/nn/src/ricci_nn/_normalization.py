@@ -195,7 +195,7 @@ def one_hot(
         raise ir.ConcretizationTypeError(
             num_classes, "one_hot: num_classes is a size of the result, so it must be static."
         )
-    num_classes = index(num_classes)
+    num_classes = ir.as_size(num_classes)
     result_dtype = ir.explicit_dtype(dtype, "one_hot")
     integers: ir.Array = jnp.asarray(x)
     if isinstance(axis, str):

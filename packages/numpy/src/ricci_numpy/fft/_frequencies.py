@@ -9,6 +9,7 @@ import ricci_ir as ir
 from ricci_numpy._promotion import convert, operands, scalar_or_array
 from ricci_numpy.arrays._creation import constrained
 from ricci_numpy.rearranging._moving import roll
+from ricci_numpy.sequences._ranges import arange
 from ricci_numpy.ufuncs._binary import divide, multiply
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
@@ -79,7 +80,8 @@ def _frequencies(name: str, n: int, d: ir.ArrayLike, dtype: ir.DTypeLike | None)
         raise TypeError(f"{name}: d must be a real number, got {d!r}.")
     dtype = ir.python_scalar_dtype(float) if dtype is None else ir.explicit_dtype(dtype, name)
     # Numbers of the host are multiplied there, in double precision.
-    extent = d * n if isinstance(d, int | float | np.generic) else multiply(d, n)
+    on_host = isinstance(d, int | float | np.generic) and not ir.is_symbolic_dim(n)
+    extent = d * n if on_host else multiply(d, n)
     if hasattr(extent, "dtype"):
         extent = scalar_or_array(extent, np.dtype(dtype), False)
     return _frequencies_of(extent, half=name == "rfftfreq", n=n, dtype=dtype)
@@ -87,10 +89,11 @@ def _frequencies(name: str, n: int, d: ir.ArrayLike, dtype: ir.DTypeLike | None)
 
 @ir.inlined("fftfreq")
 def _frequencies_of(extent: ir.ArrayLike, *, half: bool, n: int, dtype: ir.DTypeLike) -> ir.Array:
+    count = arange if ir.is_symbolic_dim(n) else np.arange
     if half:
-        places = np.arange(0, n // 2 + 1)
+        places = count(0, n // 2 + 1)
     else:
-        places = (np.arange(0, n) + n // 2) % n - n // 2
+        places = (count(0, n) + n // 2) % n - n // 2
     return convert(divide(places.astype(dtype), extent), dtype)
 
 

@@ -116,8 +116,10 @@ def repeat(
         a, axis = ravel(a), 0
     axis = promotion.canonical_axis(axis, np.ndim(a))
     shape = np.shape(a)
-    if isinstance(repeats, int | np.integer) and total_repeat_length is None:
-        result = _repeat_each(a, as_int(repeats), axis)
+    if isinstance(repeats, int | np.integer | ir.SymbolicDimension) and (
+        total_repeat_length is None
+    ):
+        result = _repeat_each(a, ir.as_size(repeats), axis)
     else:
         (repeats,) = promotion.operands("repeat", repeats)
         counts = ravel(repeats)
@@ -138,7 +140,7 @@ def repeat(
             result = take(a, places, axis=axis, mode="clip") if shape[axis] else ir.as_array(a)
         else:
             counts = broadcast(counts, (shape[axis],))
-            result = _repeat_to(a, counts, axis=axis, total=as_int(total_repeat_length))
+            result = _repeat_to(a, counts, axis=axis, total=ir.as_size(total_repeat_length))
     return result
 
 

@@ -85,7 +85,7 @@ def bincount(
     if length is None:
         largest = np.shape(x)[0] and int(concrete_values(_max(x), _SIZE_ADVICE)) + 1
         length = max(minlength, largest)
-    return resolved_by(out_sharding, lambda: _bincount(x, *optional, length=index(length)))
+    return resolved_by(out_sharding, lambda: _bincount(x, *optional, length=ir.as_size(length)))
 
 
 _SIZE_ADVICE = "How long the result of bincount is depends on values. Give bincount length=..."

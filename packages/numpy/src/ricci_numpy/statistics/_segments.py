@@ -51,7 +51,7 @@ def _segment_count(name: str, segment_ids: ir.ArrayLike, num_segments: Any) -> i
             f"{name}: the number of segments is part of the result's shape, so it must be "
             "static. Give num_segments as an int.",
         )
-    count = index(num_segments)
+    count = ir.as_size(num_segments)
     if count < 0:
         raise ValueError(f"{name}: num_segments must not be negative, got {count}.")
     return count
