@@ -50,6 +50,10 @@ def test_import_loads_no_module_that_a_first_gradient_does_not_need():
             "from ricci.lax import linalg",
             "assert 'svd' in dir(linalg) and linalg.svd",
         ],
+        [
+            "import ricci_nn.initializers, ricci",  # of another name than the namespace
+            "assert ricci.nn.initializers.__name__ == 'ricci.nn.initializers'",
+        ],
         ["from ricci.numpy import *", "assert sort(array([2, 1])).tolist() == [1, 2]"],
         [
             "import ricci_ir, ricci_lax",

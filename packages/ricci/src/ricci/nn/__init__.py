@@ -10,7 +10,7 @@ from ricci_nn import *
 from ricci_nn.authoring import attention_kernel as _attention_kernel
 
 # isort: split
-from ricci.nn import initializers as initializers  # not ricci_nn's, which came with the star
+import ricci.nn.initializers as initializers  # not ricci_nn's, which came with the star
 
 
 @_attention_kernel.provide
