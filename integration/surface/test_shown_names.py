@@ -1,4 +1,4 @@
-"""What users see of names: signatures, classes in messages, namespaces, and heirs of old names."""
+"""What users see of names: signatures, classes in messages, namespaces."""
 
 import inspect
 import pickle
@@ -119,15 +119,3 @@ def test_a_namespace_says_what_is_in_it(name):
     first = (import_module(name).__doc__ or "").partition("\n")[0]
     assert first.endswith(".")
     assert "public names" not in first
-
-
-@pytest.mark.parametrize("package", [ricci, jax])
-@pytest.mark.parametrize(
-    ("name", "heir"), [("trapz", "trapezoid"), ("in1d", "isin"), ("row_stack", "vstack")]
-)
-def test_a_dropped_name_is_answered_with_its_heir(package, name, heir):
-    with pytest.raises(
-        AttributeError, match=f"no attribute '{name}'; in its place there is {heir}$"
-    ):
-        getattr(package.numpy, name)
-    assert hasattr(package.numpy, heir)

@@ -1,5 +1,6 @@
 """The contents of this package's modules: the names of Ricci's modules, or of the table."""
 
+import re
 import sys
 from collections.abc import Callable, Container, Iterable
 from importlib import import_module
@@ -73,8 +74,14 @@ def late_names(
         try:
             value = getattr(source, name)
         except AttributeError as error:
-            text = str(error).replace("ricci.", "jax.").replace("'ricci'", "'jax'")
-            raise AttributeError(text, name=name, obj=sys.modules.get(module)) from None
+            obj = sys.modules.get(module)
+            raise AttributeError(_under_jax(str(error)), name=name, obj=obj) from None
+        except ImportError as error:  # instead of the former in ``from``, with the same advice
+            if error.name_from != name:
+                raise
+            renamed = ImportError(_under_jax(str(error)), name=module)
+            renamed.name_from = name
+            raise renamed from None
         if _is_inner(source, name, value) and find_spec(f"{module}.{name}") is not None:
             return import_module(f"{module}.{name}")
         if name in vars(source).get("__all__", ()):  # Ricci's module has loaded it just now
@@ -85,6 +92,11 @@ def late_names(
         return public_names(namespace, [name for name in dir(source) if not name.startswith("_")])
 
     return __getattr__, __dir__
+
+
+def _under_jax(text: str) -> str:
+    """Return a message with the drop-in's names; commands have Ricci's."""
+    return re.sub(r"(?<!-m )\bricci(?=\.|')", "jax", text)
 
 
 def listed_modules(package: str) -> list[str]:

@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from types import ModuleType
+from opcode import opmap
+from types import FrameType, ModuleType
 from typing import Any
 
-from ricci_ir import api_boundary, explained, hide_frames, similar_names
+from ricci_ir import api_boundary, explained, hide_frames, is_internal_module, similar_names
 
 from . import _borrowed as _borrowed  # its finder comes before the one of this module
+from ._heirs import heir_of
 
 _KERNELS = (
     "experimental.pallas interprets kernels, and compiles them for TPUs and, by Triton, for NVIDIA "
@@ -24,11 +26,13 @@ MODULES = {
     "collect_profile": "use profiler.trace(folder), or the command `python -m ricci.profile`",
     "experimental.ann": "use lax.approx_max_k and lax.approx_min_k",
     "experimental.array_api": "numpy follows the array API itself",
+    "experimental.attrs": "use new_ref and the other functions of ref",
     "experimental.buffer_callback": "use pure_callback or io_callback, or ffi.ffi_call for buffers",
     "experimental.callback": "use pure_callback, io_callback, or debug.callback",
     "experimental.colocated_python": (
         "Python functions run in the process that drives the devices: use pure_callback"
     ),
+    "experimental.djax": "use export.symbolic_shape, or ricci.bucketed",
     "experimental.export": "use export",
     "experimental.fused": "XLA fuses the operations of one jit; an annotation is not needed",
     "experimental.gda_serialization": "use experimental.array_serialization",
@@ -51,12 +55,14 @@ MODULES = {
     "experimental.pallas.tpu_sc": _KERNELS,
     "experimental.roofline": "use memory_plan and jit(f).lower(...).compile().cost_analysis()",
     "experimental.scheduling_groups": "use experimental.xla_metadata.set_xla_metadata",
+    "experimental.sharding": "use sharding",
     "experimental.source_mapper": "use jit(f).lower(...).as_text(debug_info=True)",
     "experimental.sparse.test_util": "it is made for the tests of JAX itself",
     "experimental.stax": "use example_libraries.stax",
     "experimental.thunky": _KERNELS,
     "experimental.transfer": "use device_put, or distributed for several processes",
     "experimental.vectorize": "use numpy.vectorize",
+    "experimental.x64_context": "use enable_x64",
     "extend.ifrt_programs": "programs for proxies are not supported",
     "interpreters.masking": "use export.symbolic_shape, or ricci.bucketed",
     "interpreters.sharded_jit": "use jit with shardings",
@@ -71,32 +77,11 @@ MODULES = {
     "scipy.misc": "use scipy.special.logsumexp",
     "tools.jax_to_ir": "use jit(f).lower(...).as_text()",
     "tools.pgo_nsys_converter": "it converts profiles for a compiler flag, and needs JAX alone",
+    "util": "use functools and itertools: safe_map and safe_zip are map and zip with strict=True",
     "version": "ricci.__version__ is Ricci's version",
 }
 # The namespaces in which a name is looked up that another namespace lacks.
 _HOMES = ("numpy", "lax", "nn", "random", "tree", "numpy.linalg", "numpy.fft", "scipy.special", "")
-# Names that NumPy and JAX have dropped, and what took their place.
-_HEIRS = {
-    "numpy": {
-        "Inf": "inf",
-        "NINF": "-inf",
-        "NaN": "nan",
-        "PINF": "inf",
-        "alltrue": "all",
-        "asfarray": "asarray(x, dtype=float)",
-        "cumproduct": "cumprod",
-        "find_common_type": "promote_types",
-        "fix": "trunc",
-        "in1d": "isin",
-        "infty": "inf",
-        "msort": "sort(x, axis=0)",
-        "product": "prod",
-        "round_": "round",
-        "row_stack": "vstack",
-        "sometrue": "any",
-        "trapz": "trapezoid",
-    }
-}
 _LOADED_LATER = ("nn", "scipy.special")  # at their first use
 
 
@@ -138,6 +123,11 @@ def _import_error(name: str, inside: str) -> ImportError | None:
     if last in dir(package):
         text = f"{name} is not a module. Write `from {parent} import {last}`."
         return ModuleNotFoundError(explained(text, "modules"), name=name)
+    heir = heir_of(parent.partition(".")[2], last)
+    if heir is not None:
+        heir = heir.replace("ricci.", f"{name.partition('.')[0]}.")
+        text = f"{parent} has no {last}; in its place there is {heir}."
+        return ModuleNotFoundError(explained(text, "modules"))
     home = _home_of(last)
     if home is not None:
         home = home.replace("ricci", name.partition(".")[0], 1)
@@ -171,6 +161,33 @@ def _home_of(name: str) -> str | None:
     return None
 
 
+def _advice(module: str, name: str) -> str | None:
+    """Return what to use instead of a name that a namespace lacks, or ``None``."""
+    inside = module.partition(".")[2]
+    heir = heir_of(inside, name)
+    if heir is not None:
+        return f"in its place there is {heir}"
+    absent = MODULES.get(f"{inside}.{name}".lstrip("."))
+    if absent is not None:
+        return absent
+    home = None if name.startswith("_") else _home_of(name)
+    return None if home is None else f"there is {home}"
+
+
+_IMPORT_FROM = opmap["IMPORT_FROM"]
+
+
+def _is_imported(frame: FrameType | None) -> bool:
+    """Whether ``from`` asks for a name: Python drops the message of an ``AttributeError`` there.
+
+    Args:
+      frame: the frame that asks, or Ricci's frames in between.
+    """
+    while frame is not None and is_internal_module(frame.f_globals.get("__name__")):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM
+
+
 def or_advise(module: str, load: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a namespace, whose error names the namespace that has the name.
 
@@ -188,13 +205,16 @@ def or_advise(module: str, load: Callable[[str], Any] | None = None) -> Callable
                 # Of another object, it arose in the module that has the name.
                 if error.name != name or error.obj is not sys.modules[module]:
                     raise
+        advice = _advice(module, name)
         text = f"module {module!r} has no attribute {name!r}"
-        heir = _HEIRS.get(module.partition(".")[2], {}).get(name)
-        home = None if heir or name.startswith("_") else _home_of(name)
-        if heir is not None:
-            text = f"{text}; in its place there is {heir}"
-        if home is not None:
-            text = f"{text}; there is {home}"
+        if advice is not None:
+            text = f"{text}; {advice}"
+            if _is_imported(sys._getframe(1)):
+                text = f"cannot import name {name!r} from {module!r}; {advice}"
+                text = explained(text, "modules")
+                error = ImportError(text, name=module)
+                error.name_from = name
+                raise error
         # With the name and the object, Python looks for similar names itself.
         raise AttributeError(text, name=name, obj=sys.modules[module])
 

@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from ricci._absent import or_advise as _or_advise
 from ricci_ir import ManualAxisType as ManualAxisType
 from ricci_ir import UnreducedKind as UnreducedKind
 from ricci_ir import guard_lazily as _guard_lazily
@@ -27,7 +28,7 @@ if _typing.TYPE_CHECKING:
     from ricci_parallel import set_mesh as set_mesh
     from ricci_parallel import use_abstract_mesh as use_abstract_mesh
 else:
-    __getattr__, __dir__ = _guard_lazily(
+    _load, __dir__ = _guard_lazily(
         globals(),
         {
             "ricci_parallel": (
@@ -36,3 +37,4 @@ else:
             ).split()
         },
     )
+    __getattr__ = _or_advise(__name__, _load)

@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from ricci._absent import or_advise as _or_advise
 from ricci_ir import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
@@ -23,4 +24,5 @@ __all__ += ["sparse", "spatial", "special", "stats"]
 
 # One namespace costs the import of that one.
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
-    __getattr__, __dir__ = _lazy_names(globals(), {name: f".{name}" for name in __all__})
+    _load, __dir__ = _lazy_names(globals(), {name: f".{name}" for name in __all__})
+    __getattr__ = _or_advise(__name__, _load)
