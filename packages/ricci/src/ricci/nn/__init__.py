@@ -10,7 +10,8 @@ from ricci_nn import *
 from ricci_nn.authoring import attention_kernel as _attention_kernel
 
 # isort: split
-import ricci.nn.initializers as initializers  # not ricci_nn's, which came with the star
+import ricci.nn.initializers as _initializers  # not ricci_nn's, which may come with the star
+from ricci.nn import initializers as initializers
 
 
 @_attention_kernel.provide
