@@ -32,7 +32,7 @@ CEILINGS = {
     "lax": 160,
     "native": 0,
     "nn": 2,
-    "numpy": 75,
+    "numpy": 74,
     "parallel": 59,
     "pytree": 25,
     "random": 14,

@@ -31,6 +31,9 @@ def main() -> None:
     heights, edges = jnp.histogram(x[:3], bins=2, range=(-1, 3))
     assert heights.tolist() == [1, 2] and edges.shape == (3,)
     assert jnp.add.reduce(x[:3]) == 4.0
+    assert_type(jnp.maximum(jnp.add(x, 1), 0.0), Array)
+    length = jnp.frompyfunc(jnp.hypot, 2, 1)
+    assert float(length.reduce(jnp.array([3.0, 4.0]))) == 5.0
     assert jnp.select([x[:3] > 2, x[:3] > 0], [x[:3], -x[:3]], 0.0).tolist() == [3.0, 0.0, -2.0]
     rows, columns = jnp.meshgrid(jnp.arange(2), jnp.arange(3), indexing="ij")
     assert (rows + columns).shape == (2, 3)

@@ -34,7 +34,7 @@ def _method[F: Callable[..., Any]](*settings: str) -> Callable[[F], F]:
         plain: Any = ir.public(body)
 
         @wraps(body)
-        def method(self: "ufunc", *args: object, **options: object) -> object:
+        def method(self: "ufunc[Any]", *args: object, **options: object) -> object:
             return (dispatched if self._is_listed else plain)(self, *args, **options)
 
         dispatched: Any = ir.public(ir.dispatched("self", *settings)(body))
@@ -44,7 +44,7 @@ def _method[F: Callable[..., Any]](*settings: str) -> Callable[[F], F]:
 
 
 @ir.exported
-class ufunc(ir.PickledByName):
+class ufunc[R](ir.PickledByName):
     """An elementwise function, extended to whole axes as NumPy's ufuncs are.
 
     A call broadcasts its operands against each other. A function of two operands and one result
@@ -141,7 +141,7 @@ class ufunc(ir.PickledByName):
         return self._identity
 
     @ir.boundary
-    def __call__(self, *args: ir.ArrayLike, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: ir.ArrayLike, out: None = None, where: None = None) -> R:
         """Apply the function to arrays that broadcast; an array, or a tuple of ``nout``."""
         try:
             if out is not None or where is not None:
@@ -356,7 +356,7 @@ def _rows_along(a: ir.Array, axes: tuple[int, ...]) -> tuple[ir.Array, ir.Shape]
 
 def frompyfunc(
     func: Callable[..., Any], /, nin: int, nout: int, *, identity: ir.ArrayLike | None = None
-) -> ufunc:
+) -> ufunc[Any]:
     """Make a ufunc of a function of arrays that broadcast.
 
     Args:

@@ -105,7 +105,7 @@ def _log_of_sum(
     return reduce
 
 
-def _ufunc_of(function: Callable[..., ir.Array], **options: Any) -> ufunc:
+def _ufunc_of(function: Callable[..., ir.Array], **options: Any) -> ufunc[ir.Array]:
     """The ufunc of an elementwise function, by default of two operands."""
     nin = options.pop("nin", 2)
     listed = ufunc(function, nin, 1, call=ir.public(function), **options)
@@ -117,56 +117,58 @@ def _strong(x: ir.Array) -> ir.Array:
     return promotion.convert(x, x.dtype)
 
 
-add: ufunc = _ufunc_of(
+add: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.add,
     identity=0,
     reduce=_reductions.sum,
     accumulate=_cumulative.cumsum,
     at=lambda place, b: place.add(b),
 )
-multiply: ufunc = _ufunc_of(
+multiply: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.multiply,
     identity=1,
     reduce=_reductions.prod,
     accumulate=_cumulative.cumprod,
     at=lambda place, b: place.mul(b),
 )
-subtract: ufunc = _ufunc_of(_ufuncs_binary.subtract, at=lambda place, b: place.subtract(b))
-negative: ufunc = _ufunc_of(_ufuncs.negative, nin=1)
-maximum: ufunc = _ufunc_of(
+subtract: ufunc[ir.Array] = _ufunc_of(
+    _ufuncs_binary.subtract, at=lambda place, b: place.subtract(b)
+)
+negative: ufunc[ir.Array] = _ufunc_of(_ufuncs.negative, nin=1)
+maximum: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.maximum,
     reduce=_with_dtype(_reductions.max),
     accumulate=_running(lambda a, axis: lax.cummax(a, axis)),
     at=lambda place, b: _strong(place.max(b)),
 )
-minimum: ufunc = _ufunc_of(
+minimum: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.minimum,
     reduce=_with_dtype(_reductions.min),
     accumulate=_running(lambda a, axis: lax.cummin(a, axis)),
     at=lambda place, b: _strong(place.min(b)),
 )
-bitwise_and: ufunc = _ufunc_of(
+bitwise_and: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.bitwise_and, identity=-1, exact=True, reduce=_bits(lax.reduce_and_p, "and")
 )
-bitwise_or: ufunc = _ufunc_of(
+bitwise_or: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.bitwise_or, identity=0, exact=True, reduce=_bits(lax.reduce_or_p, "or")
 )
-bitwise_xor: ufunc = _ufunc_of(
+bitwise_xor: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.bitwise_xor, identity=0, exact=True, reduce=_bits(lax.reduce_xor_p, "xor")
 )
-logical_and: ufunc = _ufunc_of(
+logical_and: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.logical_and,
     identity=True,
     exact=True,
     reduce=_logical_reduction(_reductions.all),
 )
-logical_or: ufunc = _ufunc_of(
+logical_or: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.logical_or,
     identity=False,
     exact=True,
     reduce=_logical_reduction(_reductions.any),
 )
-logical_xor: ufunc = _ufunc_of(
+logical_xor: ufunc[ir.Array] = _ufunc_of(
     _ufuncs_binary.logical_xor,
     identity=False,
     exact=True,
@@ -174,9 +176,9 @@ logical_xor: ufunc = _ufunc_of(
         _ufuncs.logical_not(_ufuncs.logical_not(a)), **options
     ),
 )
-logaddexp: ufunc = _ufunc_of(
+logaddexp: ufunc[ir.Array] = _ufunc_of(
     _logaddexp, identity=-np.inf, reduce=_log_of_sum(_logaddexp, _ufuncs.exp, _ufuncs.log)
 )
-logaddexp2: ufunc = _ufunc_of(
+logaddexp2: ufunc[ir.Array] = _ufunc_of(
     _logaddexp2, identity=-np.inf, reduce=_log_of_sum(_logaddexp2, _ufuncs.exp2, _ufuncs.log2)
 )
