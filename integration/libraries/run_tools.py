@@ -101,11 +101,16 @@ def check(model: Model) -> None:
 
 
 def memory_plan(model: Model) -> None:
-    """List what fills the memory, most of it with lines of the user's file."""
+    """List what fills the memory, with what the step returns and writes into objects."""
     with Unchanged(model) as arguments:
         plan = ricci.memory_plan(model.step)(*arguments)
-    assert plan.peak_bytes > 0
     assert plan.rows
+    arguments = model.arguments(ROWS)
+    before = leaves(model.state(arguments))
+    results = leaves(model.step(*arguments))
+    after = leaves(model.state(arguments))
+    results += [x for x, old in zip(after, before, strict=True) if not np.array_equal(x, old)]
+    assert plan.results >= sum(x.nbytes for x in results), plan
 
 
 def fit_memory(model: Model) -> None:

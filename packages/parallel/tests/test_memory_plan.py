@@ -37,6 +37,7 @@ from ricci_lax import (
 from ricci_parallel import device_put
 from ricci_parallel.planning import memory_plan, plan
 from ricci_parallel.reports import communication
+from ricci_pytree import register_pytree_node_class
 from ricci_xla import NamedSharding, P, devices, jit, make_mesh
 
 N = 128
@@ -400,3 +401,55 @@ def test_a_row_has_the_path_of_the_module_whose_parameters_it_reads():
     assert not any(row.scope for row in plan.buffers if row.why == "argument")
     lists = memory_plan(grad(lambda ws, x: reduce_sum(tanh(dot(x, ws[0])), (0, 1))))([matrix], bias)
     assert not any(row.scope for row in lists.buffers)
+
+
+@register_pytree_node_class
+class Weights:
+    """A model whose ``jit``, a library's own, writes the new values into it."""
+
+    def __init__(self, w):
+        self.w = w
+
+    def tree_flatten(self):
+        return (self.w,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, parts):
+        return cls(*parts)
+
+
+def updated(model, x):
+    def loss(layers):
+        y = x
+        for w in layers:
+            y = tanh(dot(y, w))
+        return total(y)
+
+    gradients = grad(loss)(model.w)
+    model.w = [sub(w, g) for w, g in zip(model.w, gradients, strict=True)]
+    return loss(model.w)
+
+
+@pytest.mark.parametrize("place", ["an argument", "in a list", "twice", "a closure"])
+def test_arrays_that_a_function_writes_into_objects_are_results(place):
+    weights, x = [np.ones((64, 64), np.float32)] * 4, np.ones((8, 64), np.float32)
+    model = Weights(weights)
+    step, args = {
+        "an argument": (updated, (model, x)),
+        "in a list": (lambda models, x: updated(models[0], x), ([model], x)),
+        "twice": (lambda a, b, x: updated(a, x), (model, model, x)),
+        "a closure": (lambda x: updated(model, x), (x,)),
+    }[place]
+    for _ in range(2):
+        table = 8 * 5  # the pointers of a tuple of five
+        assert memory_plan(step)(*args).results == 4 * 64 * 64 * 4 + 4 + table
+    assert model.w is weights
+
+
+def test_changes_of_plain_containers_are_lost_as_in_jit():
+    def step(table, x):
+        table["y"] = sin(x)
+        return total(x)
+
+    x = np.ones(1000, np.float32)
+    assert memory_plan(step)({"y": x}, x).results == 4

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ricci_pytree import tree_leaves
+
 from ._source import is_internal_module
 from .traces import Array, Tracer
 from .traces._references import Ref
@@ -45,8 +47,8 @@ class _Content:
         old = set(map(id, self.parts))
         return [part for part in self.read() if id(part) not in old]
 
-    def traced_arrays(self) -> Iterator[str]:
-        """Yield the names of arrays in the snapshot in whose places there are tracers now."""
+    def replaced_arrays(self) -> Iterator[tuple[str, Tracer]]:
+        """Yield the names of arrays in whose places there are tracers now, with each of these."""
         now = self.read()
         if isinstance(self.owner, dict):
             before = dict(zip(map(id, self.parts[::2]), self.parts[1::2], strict=True))
@@ -57,8 +59,12 @@ class _Content:
         else:
             pairs = [("an element", *pair) for pair in zip(self.parts, now, strict=False)]
         for name, old, new in pairs:
-            if new is not old and isinstance(new, Tracer) and isinstance(old, Array | np.ndarray):
-                yield name
+            if new is old:
+                continue
+            tracers = [x for x in tree_leaves(new) if isinstance(x, Tracer)]
+            # Trees too, such as the parameters of a model.
+            if tracers and any(isinstance(x, Array | np.ndarray) for x in tree_leaves(old)):
+                yield from ((name, x) for x in tracers)
 
     def restore(self) -> None:
         """Restore the parts if they changed."""
@@ -121,9 +127,9 @@ class preserved:
         """Leave the objects as they are now at the end of the block."""
         self._contents = []
 
-    def traced_arrays(self) -> list[str]:
-        """The names of arrays of the objects that tracers have replaced since then."""
-        return [name for content in self._contents for name in content.traced_arrays()]
+    def replaced_arrays(self) -> list[tuple[str, Tracer]]:
+        """The names of arrays of the objects that tracers have replaced since then, and these."""
+        return [pair for content in self._contents for pair in content.replaced_arrays()]
 
     def changes(self) -> list[Any]:
         """The values that were stored in the objects since the block was entered."""

@@ -76,6 +76,26 @@ class ArrayCall(Record):
         positions = {i for i, _ in self.fixed}
         return [x for i, x in enumerate(values) if i not in positions]
 
+    def results_and_state(
+        self, fun: Callable[..., Any], arrays: Sequence[Any]
+    ) -> tuple[object, list[Any]]:
+        """Call a function, and return its results and the arrays that replace others in arguments.
+
+        Such are the new weights of a model, which a library's own ``jit`` returns, and writes into
+        the user's object. The objects of registered classes are copies here.
+        """
+        args, kwargs = self.arguments(arrays)
+        nodes = list(filter(_is_object, _nodes((args, kwargs))))
+        before = [tree_leaves(node) for node in nodes]
+        lasting = [_same(tree_leaves(node), its) for node, its in zip(nodes, before, strict=True)]
+        result = fun(*args, **kwargs)
+        state: dict[int, Any] = {}  # an object may occur more than once
+        for node, its, lasts in zip(nodes, before, lasting, strict=True):
+            old = {*map(id, its)}
+            if lasts:
+                state.update((id(x), x) for x in tree_leaves(node) if id(x) not in old)
+        return result, [x for x in state.values() if is_typed(x)]
+
     def run(self, tool: str, fun: Callable[..., Any], arrays: Sequence[Any]) -> object:
         """Call a function with these arrays.
 
@@ -92,7 +112,7 @@ class ArrayCall(Record):
             function refers to: the objects are as before then.
         """
         args, kwargs = self.arguments(arrays)
-        nodes = tree_leaves((args, kwargs), is_leaf=_is_object)
+        nodes = _nodes((args, kwargs))
         before = [tree_leaves(node) for node in nodes]
         # Of a class that makes new leaves each time nothing can be said.
         lasting = [_same(tree_leaves(node), its) for node, its in zip(nodes, before, strict=True)]
@@ -118,7 +138,7 @@ def _call_without_state(
     """Call a function that must not replace arrays in objects that it refers to by tracers."""
     with preserved(fun) as objects:
         result = fun(*args, **kwargs)
-        replaced = objects.traced_arrays()
+        replaced = [name for name, _ in objects.replaced_arrays()]
         if not replaced:
             objects.keep()
     if replaced:
@@ -215,6 +235,11 @@ def fixed_leaves(
         numbers = [i for i in numbers if inside[i]]
     fixed.update((i, leaves[i]) for i in numbers)
     return dict(sorted(fixed.items()))
+
+
+def _nodes(tree: object) -> list[Any]:
+    """Return the objects of registered classes and the leaves in plain containers."""
+    return tree_leaves(tree, is_leaf=_is_object)
 
 
 def _is_object(node: object) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any
 
-from ricci_ir import Jaxpr, TupleRecord, array_call, has_stages, is_typed, preserved
+from ricci_ir import Jaxpr, TupleRecord, array_call, context, has_stages, is_typed, preserved
 from ricci_pytree import tree_flatten, tree_leaves, tree_unflatten
 from ricci_xla.compile._claims import meshes_of
 from ricci_xla.compile._compile import UNOPTIMIZED, compile_lowered
@@ -129,25 +129,26 @@ def trace_call(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         be called.
       args: its arguments. Those of a function that is not jitted may have leaves that are not
         arrays, which are passed unchanged; its results may have such leaves then, which are left
-        out.
+        out. Arrays that it writes into objects, its arguments or others, are further results.
       kwargs: its keyword arguments, likewise.
     """
-    with preserved(fun, args, kwargs):
+    with preserved(fun, args, kwargs) as objects:
         if has_stages(fun):
             jitted: Any = fun
             return jitted.trace(*args, **kwargs)
         # Objects that are not arrays, such as strings in a model's pytree, are closed over, as
         # ``jit`` takes arrays only.
         form, arrays = array_call(fun, args, kwargs)
-        if not (form.fixed or form.shared):
-            return jit(fun).trace(*args, **kwargs)
 
         @wraps(fun)
         def call(*args: object, **kwargs: object) -> Any:
-            args_, kwargs_ = form.arguments(tree_leaves((args, kwargs)))
+            result, state = form.results_and_state(fun, tree_leaves((args, kwargs)))
+            trace = context.trace
+            state += [x for _, x in objects.replaced_arrays() if x._trace is trace]
             # Results may hold such leaves again, as a library's updated model does.
-            results, tree = tree_flatten(fun(*args_, **kwargs_))
-            return tree_unflatten(tree, [x if is_typed(x) else None for x in results])
+            results, tree = tree_flatten(result)
+            result = tree_unflatten(tree, [x if is_typed(x) else None for x in results])
+            return (result, state) if state else result
 
         args, kwargs = form.without_fixed(arrays)[0]
         return jit(call).trace(*args, **kwargs)
