@@ -71,6 +71,8 @@ _ROWS = (
         _overflow + "sum logarithms instead of multiplying, or compute in a wider dtype"),
     Row(_names("scatter_mul scatter-mul"), _always, _overflow + "scale the updates down"),
     Row(_names("scatter_add scatter-add"), _always, _overflow + "scale the updates down"),
+    Row(_names("pure_callback io_callback"), _always,
+        "the Python function that it calls returned it: look for the cause in that function"),
     Row(_names("convert_element_type"), _always,
         _overflow + "scale the values down before they are converted, or keep the wider dtype"),
     Row(_names("gather"), _always, "an index is out of bounds, where nan is filled in: check the "

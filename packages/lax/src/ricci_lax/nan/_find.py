@@ -54,9 +54,15 @@ def _events(watch: Watch, results: Sequence[Any], inf: bool) -> list[Event]:
 
 
 def _watched(
-    watch: Watch, run: Callable[[], tuple[Sequence[Any], Sequence[Any]]], inf: bool
+    watch: Watch,
+    run: Callable[[], tuple[Sequence[Any], Sequence[Any]]],
+    inf: bool,
+    call: Location | None = None,
 ) -> NonFinite | None:
-    """Run a function, and report the first event that reaches its results or stored values."""
+    """Run a function, and report the first event that reaches its results or stored values.
+
+    A value that no operation made is reported at the location of the call, where that is known.
+    """
     with ExitStack() as stack:
         for option in (
             ir.debug_nans,
@@ -71,6 +77,8 @@ def _watched(
             event = _first(watch, loop.arrays, inf=False)
             if event is not None:
                 event.doubt = event.doubt or "a loop did not end with it, and was stopped"
+        if event is not None and event.primitive is None and call is not None:
+            event.place = call
         return None if event is None else report(event, watch)
 
 
@@ -156,7 +164,8 @@ def explain(jaxpr: ir.Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None
             origin = ir.caller_source(2)[:2]
     place = Location(origin, ir.context.name_stack, (), path)
     offset = len(args) - len(names)
-    for i, arg in enumerate(args):
+    # The operands of an operation called on its own have no names: a NaN goes into its line.
+    for i, arg in enumerate(args if names else ()):
         watch.add_argument(
             arg, names[i - offset] if i >= offset >= 0 else "that the function closes over"
         )
@@ -165,7 +174,7 @@ def explain(jaxpr: ir.Jaxpr, args: Sequence[Any], inf: bool) -> NonFinite | None
         with ir.ensure_compile_time_eval():
             return watch.run(jaxpr, args, place), ()
 
-    return _watched(watch, run, inf)
+    return _watched(watch, run, inf, place)
 
 
 @ir.first_error.provide

@@ -112,13 +112,7 @@ class NonFinite(ir.Record):
 
     def __str__(self) -> str:
         if self.operation == "argument":
-            if self.operands[0] is None:
-                return (
-                    f"{self.kind} is in {self._element_of()}a result that no operation made: it is "
-                    "a constant or closed over, or computed elsewhere, as by NumPy."
-                )
-            value = f"{self._element_of()}argument {self.operands[0]}"
-            return f"{self.kind} was given: {value} has it already."
+            return "\n  ".join([self._origin_outside(), *self._call()])
         lines = [*self._head(), *self._inside()]
         if self.cause is not None and self.forward is None:
             lines += self.cause._head(besides=self.source)
@@ -129,6 +123,23 @@ class NonFinite(ir.Record):
         doubts = [self.doubt, "" if self.cause is None else self.cause.doubt]
         lines += [f"not certain: {doubt}" for doubt in dict.fromkeys(doubts) if doubt]
         return "\n".join([lines[0], *(f"  {line}" for line in lines[1:])])
+
+    def _origin_outside(self) -> str:
+        """The sentence on a value that no operation made."""
+        if self.operands[0] is None:
+            return (
+                f"{self.kind} is in {self._element_of()}a result that no operation made: it is "
+                "a constant or closed over, or computed elsewhere, as by NumPy."
+            )
+        value = f"{self._element_of()}argument {self.operands[0]}"
+        return f"{self.kind} was given: {value} has it already."
+
+    def _call(self) -> list[str]:
+        """The line of the call that a value was passed to, where it is known."""
+        if self.source.code is None:
+            return []
+        text = self.source_text
+        return [f"in the call at {_position(self.source)}", *([f"  {text}"] if text else [])]
 
     def _element_of(self) -> str:
         return f"{_element(self.index, self.result)} of " if self.index else ""

@@ -17,7 +17,7 @@ from ricci_xla.compile._compile import compile_program
 from ricci_xla.compile._dispatch import FastPath, make_fast_callable
 from ricci_xla.compile._effects import runtime_tokens
 from ricci_xla.compile._place import Options
-from ricci_xla.compile._value_checks import checks_results
+from ricci_xla.compile._value_checks import check_host_results, checks_results
 from ricci_xla.devices import Device, JaxRuntimeError, device_mesh, local_devices
 from ricci_xla.devices._jaxlib_options import unguarded
 from ricci_xla.meshes._current_mesh import default_sharding
@@ -155,7 +155,10 @@ def _on_host(
         sharding = None
     if sharding is None and device_mesh.value is not None:
         sharding = default_sharding()
-    return [array_from_host(x, aval, sharding) for x, aval in zip(results, avals, strict=True)]
+    arrays = [array_from_host(x, aval, sharding) for x, aval in zip(results, avals, strict=True)]
+    if checks_results():
+        check_host_results(primitive, arrays)
+    return arrays
 
 
 def _is_addressable(x: object) -> bool:

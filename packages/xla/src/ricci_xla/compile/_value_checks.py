@@ -56,15 +56,37 @@ def check_results(
     if not any(hasattr(x, "is_deleted") and x.is_deleted() for x in args):
         report = ir.non_finite_report.call(jaxpr, args, inf=kind == "inf")
         if report is not None:
+            where = "an argument" if report.operation == "argument" else report.operation
             raise FloatingPointError(
-                ir.explained(
-                    f"invalid value ({kind}) encountered in {report.operation}\n{report}", "nan"
-                )
+                ir.explained(f"invalid value ({kind}) encountered in {where}\n{report}", "nan")
             )
     raise FloatingPointError(
         f"invalid value ({kind}) encountered in a result of jit({name}). No single operation of it "
         "produces one: either a constant is returned, or it comes from how XLA rearranged the "
         "operations."
+    )
+
+
+def check_host_results(primitive: ir.Primitive, results: Sequence[Any]) -> None:
+    """Raise an error if a Python function that an operation called returned a forbidden value.
+
+    The function is not called again to look for the origin.
+
+    Raises:
+      FloatingPointError: if it did, with the user's line.
+    """
+    kind = next(filter(None, map(_invalid, results)), None)
+    if kind is None:
+        return
+    code, instruction = (ir.context.origin or ir.caller_source(2))[:2]
+    source = ir.Source(code, instruction)
+    at = f" at {ir.shown_file(source.file)}:{source.line} ({source.function})" if code else ""
+    raise FloatingPointError(
+        ir.explained(
+            f"invalid value ({kind}) encountered in {primitive}\n"
+            f"{kind} from {primitive}{at}: the Python function that it called returned it",
+            "nan",
+        )
     )
 
 
