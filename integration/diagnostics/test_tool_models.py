@@ -188,3 +188,14 @@ def test_numbers_among_the_arguments_are_traced(tool):
     for rate in (1.0, 2.0):
         assert rewritten(rate, X) == 6 * rate
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    "iterator", [iter, lambda items: (x for x in items), lambda x: map(abs, x)]
+)
+@pytest.mark.parametrize("tool", REWRITES)
+def test_each_call_reads_on_in_an_iterator(tool, iterator):
+    scaled = tool(lambda numbers, x: x * next(numbers))
+    numbers = iterator([1.0, 2.0, 3.0])
+    for expected in (1.0, 2.0, 3.0):
+        assert jnp.array_equal(scaled(numbers, X), expected * X)

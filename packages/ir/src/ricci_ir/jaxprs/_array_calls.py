@@ -5,7 +5,9 @@ makes a tracer of a number. The tools take such models as the libraries' own ``j
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from itertools import tee
 from typing import Any
 
 from ricci_ir._preserved import preserved
@@ -58,7 +60,7 @@ class ArrayCall(Record):
         leaves = list(arrays)
         for i, leaf in self.fixed:
             # In ascending order of positions, so that each lands at its own.
-            leaves.insert(i, leaf)
+            leaves.insert(i, leaf.copy() if isinstance(leaf, _Replayed) else leaf)
         arguments = tree_unflatten(self.tree, leaves)
         share_again(arguments, self.shared)
         return arguments
@@ -208,8 +210,31 @@ def array_call(
     """
     leaves, tree = tree_flatten((args, dict(kwargs)))
     fixed = fixed_leaves((args, kwargs), leaves, all_numbers=_is_jitted_by_library(fun))
+    fixed = {i: _Replayed(x) if _is_iterator(x) else x for i, x in fixed.items()}
     call = ArrayCall(tree, tuple(fixed.items()), shared_objects((args, dict(kwargs))))
     return call, call.select(leaves)
+
+
+class _Replayed:
+    """An iterator among a call's arguments, which each trace of the call reads from its beginning.
+
+    It has no hash: another call with it reads what is left, so that nothing is cached by it.
+    """
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, iterator: Iterator[Any]):
+        (self._items,) = tee(iterator, 1)
+
+    def copy(self) -> Iterator[Any]:
+        """Return an iterator over the items from the beginning."""
+        return copy(self._items)
+
+
+def _is_iterator(leaf: object) -> bool:
+    """Whether a leaf is a generator or an iterator of Python's, which has nothing but items."""
+    kind = type(leaf)
+    return hasattr(kind, "__next__") and kind.__module__ in ("builtins", "itertools")
 
 
 def is_typed(leaf: object) -> bool:
