@@ -30,7 +30,12 @@ CALLS = sorted(file.stem.removeprefix("api_") for file in FOLDER.glob("api_*.py"
 # Models, with a planted cause or as they are, by the script that runs tools on them.
 MODELS = {
     f"run_{tool}.py": sorted(file.stem.removeprefix(kind) for file in FOLDER.glob(f"{kind}*.py"))
-    for tool, kind in (("find_nan", "nan_"), ("precision", "precision_"), ("tools", "tools_"))
+    for tool, kind in (
+        ("find_nan", "nan_"),
+        ("precision", "precision_"),
+        ("tools", "tools_"),
+        ("warm", "warm_"),
+    )
 }
 # Of the time that JAX takes: from the first import to the first step's loss, and for a later step.
 FIRST_STEP, STEADY_STEP = 0.7, 1.0

@@ -26,6 +26,7 @@ import re
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import outside
@@ -112,6 +113,8 @@ threading.current_thread().name = str(V)
 csv.field_size_limit(1000 * int(V))
 LOCK = threading.Lock()
 LOGGER = logging.getLogger("ricci_test")
+LEVELED = logging.getLogger("ricci_test.leveled")
+logging.getLogger("ricci_test").setLevel(10 * int(V))
 builtins.RICCI_BUILT_IN = math.RICCI_VALUE = V
 DTYPE = np.dtype("float32", metadata={"value": V})
 
@@ -306,6 +309,7 @@ WAYS = {
     "a limit of csv": lambda: float(csv.field_size_limit()),
     "a lock": lambda: 2.0 + LOCK.locked(),
     "a logger's handlers": lambda: 2.0 + len(LOGGER.handlers),
+    "a logger's level": lambda: 3.0 - LEVELED.isEnabledFor(20),
     "annotations": lambda: annotated.__annotations__["value"],
     "annotations by inspect": lambda: inspect.get_annotations(annotated)["value"],
     "a docstring": lambda: float(annotated.__doc__),
@@ -373,6 +377,7 @@ KEPT = {
         dataclasses.make_dataclass("Made", [("value", float, 2.0)])().value
     ),
     "the number of a class": lambda: 1.0 + (Numbered.number > 0),
+    "a warning": lambda: 1.0 if warnings.warn(f"a value: {V}") is None else V,  # noqa: B028
     "sorted": lambda: sorted([3.0, 1.0], key=lambda x: -x)[0],
 }
 

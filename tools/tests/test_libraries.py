@@ -112,6 +112,8 @@ def test_models_with_a_nan_are_found():
         "quax",
     }
     assert set(MODELS["run_precision.py"]) == models
+    calls = {"blackjax", "brax", "diffrax", "dynamax", "e3nn_jax", "jaxopt", "netket", "numpyro"}
+    assert set(MODELS["run_warm.py"]) == {*calls, "quax"}
     assert set(MODELS["run_tools.py"]) == {*models, "haiku", "keras", "keras_fit", "numpyro"}
 
 

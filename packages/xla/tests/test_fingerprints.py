@@ -1,7 +1,9 @@
 """Fingerprints of the values that a warm start depends on."""
 
+import json
 import subprocess
 import sys
+import time
 import weakref
 from functools import singledispatch
 from types import ModuleType, SimpleNamespace
@@ -11,9 +13,10 @@ import pytest
 import ricci_ir as ir
 from ricci_pytree import register_static, registered_nodes
 from ricci_xla import jit
-from ricci_xla.warm import _classes
+from ricci_xla.warm import _classes, _events, _purity
 from ricci_xla.warm._classes import Classes
 from ricci_xla.warm._fingerprint import fingerprint
+from ricci_xla.warm._object_states import is_compiled_function
 from ricci_xla.warm._purity import impurity
 from ricci_xla.warm._reads import returns_nothing
 from ricci_xla.warm._watch import Watch, is_ignored
@@ -191,3 +194,128 @@ class LowRank:
 
 def test_objects_with_a_type_are_not_taken_for_arrays():
     assert fingerprint(LowRank(1)) == fingerprint(LowRank(1)) != fingerprint(LowRank(2))
+
+
+class Hashed:
+    """An object that caches its hash."""
+
+    def __init__(self, value, hash_size=1 << 30):
+        self.value, self.hash_size, self._hash = value, hash_size, None
+
+    def __hash__(self):
+        if self._hash is None:
+            self._hash = hash((Hashed, self.value))
+        return self._hash
+
+
+class Unhashable(Hashed):
+    """An object with a part that has no hash."""
+
+    def __hash__(self):
+        return hash([])
+
+
+def test_a_cached_hash_is_not_part_of_an_object():
+    one, other = Hashed("a"), Hashed("a")
+    before = fingerprint(one)
+    assert hash(one) == one._hash and fingerprint(one) == before == fingerprint(other)
+    assert fingerprint(Hashed("a", 1 << 31)) != before
+    assert fingerprint(Unhashable(1)) != fingerprint(Unhashable(1, 1 << 31))
+
+
+class Placeholder(ModuleType):
+    """A module that is imported when an attribute of it is read."""
+
+    def __init__(self, name, value):
+        super().__init__(name)
+        self.value = value
+
+
+def test_a_module_that_no_import_gives_is_its_attributes():
+    one, other = Placeholder("json.decoder_", 1), Placeholder("json.decoder_", 2)
+    assert fingerprint(one) == fingerprint(Placeholder("json.decoder_", 1)) != fingerprint(other)
+    classes = Classes()
+    assert fingerprint(SimpleNamespace(module=one), classes=classes) and not classes.modules
+    assert fingerprint(json, classes=classes) and classes.modules == {"json"}
+
+
+def watched(function):
+    """Return the names of a module that a function read, and the reasons of failures."""
+    watch = Watch(Classes())
+    with watch:
+        function()
+    watch.finish()
+    return watch.values.get(__name__, {}), watch.failed
+
+
+PLACEHOLDER = Placeholder("a_library_that_is_not_imported", 1.0)
+
+
+def test_reads_of_a_placeholder_are_those_of_an_object(monkeypatch):
+    values, failed = watched(lambda: PLACEHOLDER.value)
+    assert not failed
+    monkeypatch.setattr(PLACEHOLDER, "value", 2.0)
+    other = watched(lambda: PLACEHOLDER.value)[0]
+    assert values["PLACEHOLDER"] != other["PLACEHOLDER"]
+
+
+def test_an_import_of_another_name_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "another_name", PLACEHOLDER)
+
+    def imports():
+        import another_name  # noqa: PLC0415 - the case itself
+
+        return another_name.value
+
+    assert "not the module of its name" in watched(imports)[1]["another_name"]
+
+
+def compiled_class(**members):
+    return type("run_obj", (), {"__slots__": (), "__internal_mypyc_setup": None} | members)
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"__call__": None}, True),
+        ({}, False),
+        ({"__call__": None, "__mypyc_attrs__": ("value",)}, False),
+        ({"__call__": None, "__slots__": ("env", "attrs", "dict")}, False),
+    ],
+)
+def test_functions_that_mypyc_compiled_have_no_state_without_a_closure(members, expected):
+    assert is_compiled_function(compiled_class(**members)) is expected
+
+
+def test_code_of_self_contained_packages_counts_by_its_version(monkeypatch):
+    library = ModuleType("a_checker")
+    exec("def check(x):\n    import random\n    return random.random() < 2", vars(library))
+    library.__version__ = "1"
+    monkeypatch.setitem(sys.modules, "a_checker", library)
+    check = library.check
+    assert watched(lambda: check(1))[1]
+    monkeypatch.setitem(_purity._SELF_CONTAINED, "a_checker", "<checker of ")
+    _events._self_contained.cache_clear()
+    watch = Watch(Classes())
+    with watch:
+        check(1)
+    watch.finish()
+    assert not watch.failed and list(watch.values["a_checker"]) == ["__version__"]
+    _events._self_contained.cache_clear()
+
+
+class Jitted:
+    """A class whose call is a jitted function, and one that reads the clock."""
+
+    __call__ = jit(lambda self, x: x, static_argnums=0)
+
+
+class Clock:
+    """An object that is called as a function in C, which reads the clock."""
+
+    __call__ = staticmethod(time.time)
+
+
+def test_a_call_of_an_object_is_that_of_the_method_that_its_class_has():
+    assert impurity(Jitted()) is None
+    assert impurity(Clock()) == "time.time"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import fractions
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -70,6 +71,7 @@ ARGUMENTS = Definition(
 RESULTS = [
     None,
     (1, True, 1.0, "text", b"bytes", {"a": [1, (2,)]}, slice(3)),
+    MappingProxyType({"a": [1, MappingProxyType({})]}),
     double,
     Settings,
     THIRD,
@@ -88,8 +90,8 @@ class Sentinel:
 MISSING = Sentinel()
 
 
-def static_data(tree=None, static=()):
-    return StaticData(tree_structure(tree), static, files.NodeForms())
+def static_data(tree=None, static=(), modules=()):
+    return StaticData(tree_structure(tree), static, files.NodeForms(), modules)
 
 
 def copied(value, writer=ARGUMENTS, reader=ARGUMENTS, as_argument=None):
@@ -134,6 +136,28 @@ def test_objects_unlike_those_of_the_arguments_are_refused_in_a_line(value):
     with pytest.raises(TypeError, match="cannot be written to a file") as error:
         copied(value)
     assert "\n" not in str(error.value) and len(str(error.value)) < 200
+
+
+class Releasing:
+    """A class whose objects run code when they are dropped."""
+
+    def __del__(self):
+        pass
+
+
+def test_objects_of_classes_of_the_calls_modules_are_built():
+    data = static_data(modules=[__name__])
+    value = [Pair(1, Settings(rate=Definition("a", True)))]
+    assert data.decode(data.encode(value)) == value
+    assert types_in(data.decode(data.encode(value))) == types_in(value)
+    for refused in (Releasing(), THIRD):
+        with pytest.raises(TypeError, match="cannot be written to a file"):
+            data.encode(refused)
+    for name in ("Releasing", "Absent", "copied"):
+        with pytest.raises(FileError, match="is not a class of plain objects"):
+            data.decode(["object", [[__name__, name], [], []]])
+    with pytest.raises(FileError, match="is not a class of plain objects"):
+        static_data().decode(["object", [[__name__, "Settings"], [], []]])
 
 
 def test_objects_without_state_are_found_by_their_names():

@@ -7,7 +7,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 from ._classes import NoFingerprint
-from ._purity import is_fixed, is_of_python, is_pure
+from ._purity import is_fixed, is_of_python, is_pure, self_contained
 
 _monitoring = sys.monitoring
 _lock = threading.Lock()
@@ -20,6 +20,7 @@ class Watcher(Protocol):
 
     def concerns(self, thread: int) -> bool: ...
     def start(self, code: CodeType, names: dict[str, Any], builtins: dict[str, Any]) -> None: ...
+    def use(self, package: str) -> None: ...
     def start_impure(self, frame: FrameType) -> None: ...
     def generate(self, code: CodeType) -> None: ...
     def call(self, code: CodeType, offset: int, function: object, first: object) -> bool: ...
@@ -93,6 +94,11 @@ class Events:
             for watch in concerned:
                 watch.start_impure(frame)
             return None
+        package = _self_contained(module, code.co_filename)
+        if package is not None:
+            for watch in concerned:
+                watch.use(package)
+            return _monitoring.DISABLE if len(concerned) == len(watches) else None
         if finds_modules(frame):
             return None
         for watch in concerned:
@@ -136,3 +142,4 @@ def _is_generated(frame: FrameType) -> bool:
 
 events = Events()
 _is_pure = lru_cache(maxsize=16384)(is_pure)
+_self_contained = lru_cache(maxsize=16384)(self_contained)

@@ -46,21 +46,27 @@ from ricci_xla.devices._runtime_types import Device
 from ricci_xla.meshes import Mesh, PartitionSpec, Sharding
 from ricci_xla.meshes._axes import Axes
 
+from ._array_states import write_array, write_dtype, write_runtime_array
 from ._classes import Classes, NoFingerprint
 from ._object_states import (
     HEAP_TYPE,
+    INSTANCE_METHOD,
     built_in_base,
     determining_attributes,
     harmless_state,
     has_own_state,
+    is_compiled_function,
+    is_function_record,
+    is_own_hash,
     is_reduced,
     members_of,
     slots_of,
 )
 from ._plain_states import decimal_state, logger_state, notes_of, registered_classes
-from ._purity import impurity, is_fixed
+from ._purity import SET_BY_IMPORT, compiled_file, file_digest, impurity, is_fixed, is_imported
 from ._reads import reads_of
 
+_OWN_HASH = "own hash"
 _LEAST_ID = 1 << 20  # ids are addresses; smaller numbers are not compared with them
 _by_name = (
     *(BuiltinFunctionType, ClassMethodDescriptorType, GetSetDescriptorType, MemberDescriptorType),
@@ -179,41 +185,6 @@ def _write_set(writer: _Writer, value: Any) -> None:
     writer.feed_all(sorted(fingerprint(item, classes=writer.classes) for item in value))
 
 
-def _write_array(writer: _Writer, value: np.ndarray) -> None:
-    if value.dtype.hasobject:
-        raise NoFingerprint("it depends on a NumPy array of objects")
-    writer.feed(value.dtype)
-    writer.mark("shape", str(value.shape))
-    writer.mark("elements", value.tobytes())
-    kind = type(value)
-    if isinstance(value, np.ma.MaskedArray):
-        writer.feed_all([np.ma.getmaskarray(value), value.fill_value])
-    if not is_fixed(kind.__module__):
-        writer.feed(kind)
-        _write_mapping(writer, getattr(value, "__dict__", {}))
-
-
-def _write_dtype(writer: _Writer, value: np.dtype) -> None:
-    writer.mark("dtype", str(value))
-    if value.metadata is not None:
-        _write_mapping(writer, value.metadata)
-    parts: list[np.dtype] = [] if value.subdtype is None else [value.subdtype[0]]
-    writer.feed_all([*parts, *(field[0] for field in (value.fields or {}).values())])
-
-
-def _write_runtime_array(writer: _Writer, value: Any) -> None:
-    if isinstance(value, ir.Tracer):
-        raise NoFingerprint("it closes over a traced value")
-    if not value.is_fully_addressable:
-        raise NoFingerprint("it closes over an array that lies on other processes")
-    if value.is_deleted():
-        raise NoFingerprint("it closes over an array that was deleted")
-    physical = getattr(value, "physical", value)
-    writer.mark("type", f"{value.aval.str_short()} {value.aval.weak_type}")
-    writer.mark("place", f"{value.committed} {value.sharding}")
-    _write_array(writer, np.asarray(physical))
-
-
 def _write_code(writer: _Writer, value: CodeType) -> None:
     writer.classes.codes.add(value)
     numbers = (value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags)
@@ -264,9 +235,13 @@ def _write_cached(writer: _Writer, value: Any) -> None:
 
 def _write_module(writer: _Writer, value: ModuleType) -> None:
     writer.mark("module", value.__name__)
-    writer.classes.modules.add(value.__name__)
-    if sys.modules.get(value.__name__) is not value:
-        raise NoFingerprint(f"{value.__name__} is not the module that is imported by that name")
+    if is_imported(value):
+        writer.classes.modules.add(value.__name__)
+        return
+    kind = type(value)
+    writer.feed(kind)
+    ignored = SET_BY_IMPORT.union(*(harmless_state(cls) for cls in kind.__mro__))
+    _write_mapping(writer, {k: v for k, v in vars(value).items() if k not in ignored})
 
 
 def _write_cell(writer: _Writer, value: CellType) -> None:
@@ -280,10 +255,18 @@ def _write_class(writer: _Writer, value: type) -> None:
     writer.mark("class", f"{value.__module__}.{value.__qualname__}")
     if value is Decimal:
         writer.feed_all(decimal_state(Decimal()))
+    _mark_compiled(writer, value.__module__)
     if not is_fixed(value.__module__):
         digest = writer.classes.digest_of(value, lambda: _content_digest(writer.classes, value))
         if digest is not None:
             writer.mark("content", digest)
+
+
+def _mark_compiled(writer: _Writer, module: str | None) -> None:
+    """Write the digest of the machine code of a library's module, which no version identifies."""
+    file = None if module is None or is_fixed(module) else compiled_file(module)
+    if file is not None:
+        writer.mark("machine code", file_digest(file))
 
 
 def _content_digest(classes: Classes, value: type) -> bytes:
@@ -311,8 +294,9 @@ def _write_by_name(writer: _Writer, value: object) -> None:
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
     module = getattr(value, "__module__", None)
     writer.mark("name", f"{module}.{name}" if name else repr(value))
+    _mark_compiled(writer, module)
     bound = getattr(value, "__self__", None)
-    if bound is not None and not isinstance(bound, ModuleType):
+    if bound is not None and not isinstance(bound, ModuleType) and not is_function_record(bound):
         writer.feed(bound)
 
 
@@ -390,15 +374,25 @@ def _write_tree(writer: _Writer, value: PyTreeDef) -> None:
 def _write_object(writer: _Writer, value: Any) -> None:
     kind = type(value)
     writer.feed(kind)
+    if is_compiled_function(kind):
+        return
     if not is_reduced(kind):
         state = getattr(value, "__dict__", None)
         slots = [name for name in slots_of(kind) if hasattr(value, name)]
         if (state is not None or slots or kind.__flags__ & HEAP_TYPE) and not has_own_state(kind):
             ignored = {name for cls in kind.__mro__ for name in harmless_state(cls)}
-            _write_mapping(writer, {k: v for k, v in (state or {}).items() if k not in ignored})
+            _write_mapping(
+                writer,
+                {
+                    name: _OWN_HASH if is_own_hash(value, name, item) else item
+                    for name, item in (state or {}).items()
+                    if name not in ignored
+                },
+            )
             for name in slots:
+                item = getattr(value, name)
                 writer.mark("slot", name)
-                writer.feed(getattr(value, name))
+                writer.feed(_OWN_HASH if is_own_hash(value, name, item) else item)
             base = built_in_base(kind)
             if base in (list, tuple):
                 writer.feed_all(base.__iter__(value))
@@ -427,14 +421,15 @@ def _write_object(writer: _Writer, value: Any) -> None:
 # By class, subclasses first.
 _writers: list[tuple[Any, Callable[[_Writer, Any], None]]] = [
     (Enum, _write_member),
-    (np.ndarray, _write_array),
-    (np.generic, lambda w, x: _write_array(w, np.asarray(x))),
-    (np.dtype, _write_dtype),
+    (np.ndarray, write_array),
+    (np.generic, lambda w, x: write_array(w, np.asarray(x))),
+    (np.dtype, write_dtype),
     (ir.ExtendedDType, lambda w, x: w.mark("dtype", str(x))),
     (CodeType, _write_code),
     (FunctionType, _write_function),
     (CellType, _write_cell),
     (MethodType, _write_parts("__func__", "__self__")),
+    (INSTANCE_METHOD, _write_parts("__func__")),
     (partial, _write_parts("func", "args", "keywords")),
     (ModuleType, _write_module),
     (GenericAlias, _write_parts("__origin__", "__args__")),
@@ -487,7 +482,7 @@ def _writer_of(kind: type) -> Callable[[_Writer, Any], None]:
     if write is None:
         write = next((write for cls, write in _writers if issubclass(kind, cls)), None)
         if write is None:
-            write = _write_runtime_array if _is_runtime_array(kind) else _write_object
+            write = write_runtime_array if _is_runtime_array(kind) else _write_object
             determining = determining_attributes(kind)
             if determining:
                 write = _write_parts(*determining)

@@ -1,14 +1,18 @@
 """States of objects: the attributes that their classes give them, and what C code hides."""
 
 from collections.abc import Callable, Mapping
+from types import MethodType
 from typing import Any
 
-# Attributes that number objects, and that no jaxpr depends on, by module and class; keras stores
-# ids beside the objects themselves.
+# Attributes that no jaxpr depends on, by module and class: numbers of objects; ids that keras
+# stores beside the objects themselves; the names that a placeholder of a module is replaced in.
 _HARMLESS_STATE = {
     ("flax.linen.module", "Module"): ("_id",),
     ("keras.src.ops.function", "Function"): ("_nodes",),
     ("keras.src.utils.tracking", "Tracker"): ("stored_ids",),
+    ("tensorflow_probability.python.internal.lazy_loader", "LazyLoader"): (
+        "_parent_module_globals",
+    ),
 }
 
 # Attributes that Python and modules such as ``abc`` and ``copyreg`` put into classes, the last one
@@ -55,6 +59,24 @@ def is_reduced(kind: type) -> bool:
     return _READ_BY_ATTRIBUTES.isdisjoint(names)
 
 
+def is_own_hash(value: object, name: str, item: object) -> bool:
+    """Whether an attribute of an object caches its hash, which differs between processes.
+
+    Args:
+      value: the object.
+      name: the attribute's name.
+      item: the attribute's value, ``None`` before the hash is first computed.
+    """
+    if "hash" not in name or type(value).__hash__ in (None, object.__hash__):
+        return False
+    if type(item) is not int or abs(item) < _LEAST_HASH:
+        return item is None
+    try:
+        return item == hash(value)
+    except TypeError:  # it has a part without a hash
+        return False
+
+
 def harmless_state(kind: type) -> tuple[str, ...]:
     """The names of attributes of a class's objects that do not affect jaxprs."""
     return _HARMLESS_STATE.get((kind.__module__, kind.__qualname__), ())
@@ -66,7 +88,11 @@ def state_of(value: object) -> dict[str, Any]:
     return {**(getattr(value, "__dict__", None) or {}), **slots}
 
 
+# The type of the methods of classes of pybind11; Python has no name for it.
+_types = {kind.__name__: kind for kind in object.__subclasses__()}
+INSTANCE_METHOD = _types.get("instancemethod", MethodType)
 HEAP_TYPE = 1 << 9
+_LEAST_HASH = 1 << 20  # smaller numbers are not compared with hashes
 _MANAGED_WEAK_REFERENCES = 1 << 3
 _MANAGED_DICT = 1 << 4
 _BUILT_IN = (bool, int, float, complex, str, bytes, list, tuple, dict, object)
@@ -87,6 +113,27 @@ def has_own_state(kind: type) -> bool:
     if kind.__weakrefoffset__ and not kind.__flags__ & _MANAGED_WEAK_REFERENCES:
         size += 8
     return kind.__basicsize__ > size + 8 * len(slots_of(kind))
+
+
+def is_function_record(bound: object) -> bool:
+    """Whether an object that a function in C is bound to describes that function, as pybind11's."""
+    kind = type(bound)
+    return kind.__name__ == "PyCapsule" or kind.__module__ == "pybind11_builtins"
+
+
+def is_compiled_function(kind: type) -> bool:
+    """Whether the objects of a class are functions that mypyc compiled, without a closure.
+
+    Such an object has a pointer to its methods and one to its code, and no other state. A closure
+    would be one more, and the attributes of other classes of mypyc have a list.
+    """
+    return (
+        "__internal_mypyc_setup" in kind.__dict__
+        and "__mypyc_attrs__" not in kind.__dict__
+        and "__call__" in kind.__dict__
+        and not kind.__dictoffset__
+        and kind.__basicsize__ <= object.__basicsize__ + 2 * 8
+    )
 
 
 def slots_of(kind: type) -> list[str]:

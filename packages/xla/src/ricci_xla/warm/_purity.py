@@ -47,6 +47,15 @@ def is_of_python(module: str) -> bool:
     return module.partition(".")[0] in sys.stdlib_module_names
 
 
+def is_imported(value: object) -> bool:
+    """Whether a value is a module that an import of its name gives.
+
+    Others are placeholders, which import a module when an attribute is read, and modules that were
+    made or replaced by hand: objects like any other.
+    """
+    return isinstance(value, ModuleType) and sys.modules.get(value.__name__) is value
+
+
 def is_compiled(module: str) -> bool:
     """Whether a module has machine code in place of Python's."""
     return module in sys.builtin_module_names or compiled_file(module) is not None
@@ -91,6 +100,8 @@ def _digest(path: str, changed: int, size: int) -> bytes:
     return hashlib.blake2b(Path(path).read_bytes(), digest_size=16).digest()
 
 
+# Names that the import system sets in modules.
+SET_BY_IMPORT = frozenset("__builtins__ __cached__ __loader__ __spec__ __warningregistry__".split())
 # Modules of Python's standard library, with the C modules behind them.
 _PURE_MODULES = frozenset(
     "__future__ _abc _ast _bisect _blake2 _codecs _collections _collections_abc _contextvars "
@@ -137,9 +148,8 @@ _IMPURE_FUNCTIONS = {
         "getsourcefile getsourcelines findsource stack trace".split()
     ),
     "logging": set(
-        "getLevelName getLogger Logger.getEffectiveLevel Logger.hasHandlers Logger.isEnabledFor "
-        "LoggerAdapter.getEffectiveLevel LoggerAdapter.hasHandlers "
-        "LoggerAdapter.isEnabledFor".split()
+        # The levels of a logger are among its state.
+        "getLevelName getLogger Logger.hasHandlers LoggerAdapter.hasHandlers".split()
     ),
     "threading": set("active_count current_thread enumerate".split()),
     "tokenize": {"open"},
@@ -159,14 +169,24 @@ _IMPURE_PARTS = (
 _SEEDED = frozenset(
     "default_rng RandomState Generator SeedSequence PCG64 PCG64DXSM MT19937 Philox SFC64".split()
 )
-# Functions of libraries that read what is not watched for the texts of errors, by module and name.
-# Those texts are in Python callbacks, with which no executable is kept.
+# Functions of libraries that read what is not watched for the texts of errors and warnings, by
+# module and name. The texts of errors are in Python callbacks, with which no executable is kept.
 ERROR_REPORTERS = frozenset(
-    (("equinox._errors", "branched_error_if_impl"), ("equinox._jit", "_call"))
+    (
+        ("equinox._errors", "branched_error_if_impl"),
+        ("equinox._jit", "_call"),
+        ("numpyro.util", "find_stack_level"),
+    )
 )
+# Functions of libraries whose cached results depend on the arguments and the library's code alone.
+PURE_CACHES = frozenset((("jaxtyping._array_types", "_make_array_cached"),))
 # Libraries outside of Python whose functions in C are known to keep no state that is not written
 # with their objects.
 _PURE_LIBRARIES = frozenset(("scipy", "flaxlib", "flaxlib_cpp", "optree", "msgpack", "plum"))
+# Libraries in Python whose results depend on the arguments and their version alone, with the
+# beginning of the file names of code that they generate. Checkers of types that beartype generates
+# draw the items of a list that they check.
+_SELF_CONTAINED = {"beartype": "<@beartype("}
 _DESCRIPTORS = (ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType)
 # Modules of the types of extension functions that have a ``__module__``.
 _WITH_MODULES = ("nanobind", "_cython")
@@ -191,6 +211,20 @@ def is_pure(module: str, function: str) -> bool:
     return is_fixed(module)
 
 
+def self_contained(module: str, file: str) -> str | None:
+    """The package of code whose results depend on its arguments and the package's version alone.
+
+    Args:
+      module: the name of the code's module.
+      file: the name of the code's file.
+    """
+    root = module.partition(".")[0]
+    if root in _SELF_CONTAINED:
+        return root
+    generated = (name for name, file_name in _SELF_CONTAINED.items() if file.startswith(file_name))
+    return next(generated, None)
+
+
 def impurity(function: object, first: object = None) -> str | None:
     """Return the name of an impure function without Python code, or ``None``.
 
@@ -206,8 +240,11 @@ def impurity(function: object, first: object = None) -> str | None:
         return f"{bad[0].__module__}.{bad[0].__qualname__}" if bad else None
     if isinstance(function, MethodType):
         return impurity(function.__func__, function.__self__)
-    if isinstance(function, FunctionType) or _runs_python(type(function)):
+    if isinstance(function, FunctionType):
         return None
+    call = _call_of(type(function))
+    if call is not None:  # the method of a class in Python, which may be a jitted function
+        return impurity(call, function)
     owner, module, name = _home(function)
     if module.startswith("numpy.random"):
         generator = first if owner is None or isinstance(owner, type) else owner
@@ -230,9 +267,12 @@ def _is_impure_type(kind: type, first: object) -> bool:
     return not (module.startswith("numpy.random") and name in _SEEDED and first is not None)
 
 
-def _runs_python(kind: type) -> bool:
-    call = next((cls.__dict__["__call__"] for cls in kind.__mro__ if "__call__" in cls.__dict__), 0)
-    return isinstance(call, FunctionType)
+def _call_of(kind: type) -> object:
+    """The object that a class in Python has as ``__call__``; ``None`` for one in C."""
+    members = (cls.__dict__["__call__"] for cls in kind.__mro__ if "__call__" in cls.__dict__)
+    call = next(members, None)
+    call = call.__func__ if isinstance(call, staticmethod | classmethod) else call
+    return None if isinstance(call, WrapperDescriptorType) else call
 
 
 def _home(function: object) -> tuple[object, str, str]:

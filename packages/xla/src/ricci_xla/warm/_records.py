@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -178,6 +178,7 @@ def encode_program(
     in_tree: PyTreeDef,
     static: object,
     out_tree: PyTreeDef,
+    modules: Collection[str],
 ) -> ProgramRecord:
     """A record of an executable.
 
@@ -200,7 +201,7 @@ def encode_program(
             executable.used_arguments,
             executable.committed,
             [encode_array(const, devices) for const in executable.consts],
-            files.encode_tree(out_tree, _ResultNodes(in_tree, static)),
+            files.encode_tree(out_tree, _ResultNodes(in_tree, static, modules)),
             " ".join(sorted(set(_kernel.findall(text)))),
             programs.key_of(executable.loaded),
             executable.is_large,
@@ -243,6 +244,7 @@ def decode_program(
     devices: Sequence[Device],
     in_tree: PyTreeDef,
     static: object,
+    modules: Collection[str],
 ) -> CompiledProgram:
     """Build the compiled function of a record.
 
@@ -252,13 +254,14 @@ def decode_program(
       devices: the devices of this process.
       in_tree: the structure of the call's arguments.
       static: its static arguments.
+      modules: the names of the modules that the call depends on.
 
     Raises:
       FileError: if this process lacks one of its devices or classes, or the record is inconsistent.
     """
     own_devices = _devices(record, devices)
     prepare_kernels(record.kernels, own_devices[0].platform)
-    out_tree = files.decode_tree(record.out_tree, _ResultNodes(in_tree, static))
+    out_tree = files.decode_tree(record.out_tree, _ResultNodes(in_tree, static, modules))
     _check_counts(record, out_tree)
     executable = Executable(
         loaded,
@@ -310,13 +313,14 @@ class _ResultNodes(files.NodeForms):
     """Forms of the results' nodes: classes by module and name, and their static data.
 
     Data that is not plain, such as the functions in a training state, can come from the arguments
-    only. Classes are looked up in imported modules only: results cannot hold objects of a class
-    that is not imported yet.
+    only; objects of classes in the modules that the call depends on are built again. Classes are
+    looked up in imported modules only: results cannot hold objects of a class that is not imported
+    yet.
     """
 
-    def __init__(self, in_tree: PyTreeDef, static: object):
+    def __init__(self, in_tree: PyTreeDef, static: object, modules: Collection[str]):
         super().__init__()
-        self._data = StaticData(in_tree, static, self)
+        self._data = StaticData(in_tree, static, self, modules)
 
     def of_kind(self, kind: type) -> files.NodeForm | None:
         """The form of nodes of a class."""

@@ -111,7 +111,12 @@ class Call:
                 loaded = self.bundle.prefetch.get(record.program)
                 split = self._split
                 compiled = decode_program(
-                    record.program, loaded, local_devices(), split.tree, split.static
+                    record.program,
+                    loaded,
+                    local_devices(),
+                    split.tree,
+                    split.static,
+                    [module.name for module in self.bundle.modules_of(record)],
                 )
             except (FileError, RuntimeError) as error:
                 self._changed = f"its program cannot be loaded: {error}"
@@ -144,11 +149,11 @@ class Call:
             program = compiled.program
             text = compiled.executable.loaded.get_hlo_text()
             check_portable(compiled.executable, text, program.jaxpr)
-            modules = self.bundle.positions(dependencies(self._watch))
+            modules = dependencies(self._watch)
             record = CallRecord(
                 self.function,
                 self._key,
-                modules,
+                self.bundle.positions(modules),
                 seconds,
                 encode_program(
                     compiled.executable,
@@ -159,6 +164,7 @@ class Call:
                     self._split.tree,
                     self._split.static,
                     program.out_tree,
+                    [module.name for module in modules],
                 ),
             )
         except NoFingerprint as reason:

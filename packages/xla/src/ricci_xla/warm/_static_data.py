@@ -3,14 +3,16 @@
 A library's node may have any object as its static data: functions, classes, descriptions of a
 graph. No class's own code writes or reads it, as a pickle's would. A record is plain values, and
 references to objects in the static data of the arguments, which are the same in both processes,
-since they are part of the call's fingerprint. An object that is new is written as its class, which
-must be the class of an object in the arguments, and its attributes.
+since they are part of the call's fingerprint. An object that is new is written as its class and its
+attributes. The class must be that of an object in the arguments, or a global name of a module that
+the call depends on.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import is_dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -22,6 +24,7 @@ from ._object_states import has_own_state, is_reduced, state_of
 
 _MOST_PARTS = 200_000
 _CONTAINERS: dict[str, type] = {"items of list": list, "items of tuple": tuple}
+_MAPPINGS: dict[str, type] = {"dict": dict, "mappingproxy": MappingProxyType}
 
 
 class StaticData:
@@ -31,12 +34,20 @@ class StaticData:
       in_tree: the structure of the arguments.
       static: the static arguments.
       forms: the forms of the nodes of structures in the data.
+      modules: the names of the modules that the call depends on.
     """
 
-    def __init__(self, in_tree: PyTreeDef, static: object, forms: files.NodeForms):
+    def __init__(
+        self,
+        in_tree: PyTreeDef,
+        static: object,
+        forms: files.NodeForms,
+        modules: Collection[str] = (),
+    ):
         self._in_tree = in_tree
         self._static = static
         self._forms = forms
+        self._modules = frozenset(modules)
 
     @cached_property
     def _parts(self) -> list[Any]:
@@ -71,8 +82,10 @@ class StaticData:
         kind = type(value)
         if type(value) is list or type(value) is tuple:
             return [f"items of {kind.__name__}", list(map(self.encode, value))]
-        if type(value) is dict:
-            return ["dict", [[self.encode(k), self.encode(x)] for k, x in value.items()]]
+        if type(value) in _MAPPINGS.values():
+            mapping: Any = value
+            items = [[self.encode(k), self.encode(x)] for k, x in mapping.items()]
+            return ["dict" if kind is dict else "mappingproxy", items]
         try:
             return ["plain", files.encode_plain(value)]
         except TypeError as error:
@@ -91,12 +104,28 @@ class StaticData:
             name = _name_of_sentinel(value)
             if name is not None:
                 return ["sentinel", [kind.__module__, name]]
-            if kind not in self._kinds or not _is_rebuilt(kind):
+            class_record = self._encode_class(kind)
+            if class_record is None:
                 raise error
-            index = self._kinds.index(kind)
         items = list(map(self.encode, value)) if isinstance(value, tuple) else []
         state = [[name, self.encode(x)] for name, x in state_of(value).items()]
-        return ["object", [index, items, state]]
+        return ["object", [class_record, items, state]]
+
+    def _encode_class(self, kind: type) -> int | list[str] | None:
+        """Return the position of a class, or its module and name; ``None`` without either."""
+        if not _is_rebuilt(kind):
+            return None
+        if kind in self._kinds:
+            return self._kinds.index(kind)
+        name = [kind.__module__, kind.__qualname__]
+        return name if self._global_class(*name) is kind else None
+
+    def _global_class(self, module: str, name: str) -> type | None:
+        """Return the class with a global name in a module that the call depends on, if any."""
+        names = vars(sys.modules[module]) if module in self._modules & sys.modules.keys() else {}
+        kind = names.get(name)
+        # Objects are built and dropped without running the code of their class.
+        return kind if isinstance(kind, type) and not hasattr(kind, "__del__") else None
 
     def decode(self, record: object) -> Any:
         """Return the static data of a record.
@@ -109,8 +138,8 @@ class StaticData:
             tag, content = fields
             if tag in _CONTAINERS:
                 return _CONTAINERS[tag](map(self.decode, content))
-            if tag == "dict":
-                return {self.decode(key): self.decode(x) for key, x in content}
+            if tag in _MAPPINGS:
+                return _MAPPINGS[tag]({self.decode(key): self.decode(x) for key, x in content})
             if tag == "part":
                 return self._parts[content]
             if tag == "class":
@@ -131,8 +160,16 @@ class StaticData:
             raise files.FileError(f"the record of static data has the kind {tag!r}")
         return files.decode_plain(content)
 
-    def _decode_object(self, index: int, items: list[Any], state: list[Any]) -> object:
-        kind = self._kinds[index]
+    def _decode_object(
+        self, class_record: int | list[str], items: list[Any], state: list[Any]
+    ) -> object:
+        if isinstance(class_record, int):
+            kind = self._kinds[class_record]
+        else:
+            found = self._global_class(*class_record)
+            if found is None or not _is_rebuilt(found):
+                raise files.FileError(f"{'.'.join(class_record)} is not a class of plain objects")
+            kind = found
         if issubclass(kind, tuple):
             value: object = tuple.__new__(kind, map(self.decode, items))
         else:
@@ -162,7 +199,7 @@ def _sentinel(module: str, name: str) -> object:
 
 def _inner(value: object) -> list[Any]:
     """Return the objects that a value holds, in an order that every process has."""
-    if isinstance(value, dict):
+    if isinstance(value, dict | MappingProxyType):
         return [part for pair in value.items() for part in pair]
     if isinstance(value, PyTreeDef):
         return [data for _, data in _nodes(value)]

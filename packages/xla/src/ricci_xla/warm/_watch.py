@@ -21,13 +21,17 @@ from ._events import events, finds_modules
 from ._fingerprint import fingerprint, is_plain, state_digest
 from ._purity import (
     ERROR_REPORTERS,
+    PURE_CACHES,
+    SET_BY_IMPORT,
     find_source,
     impurity,
     is_compiled,
     is_fixed,
+    is_imported,
     is_lazy,
     is_of_python,
     is_pure,
+    self_contained,
 )
 from ._reads import Import, Read, reads_of, returns_nothing
 
@@ -39,8 +43,6 @@ IMPORTS = "import"
 # The name that represents all names of a module.
 ALL = "*"
 ABSENT = object()
-# Names that the import system sets.
-_UNREAD = frozenset("__builtins__ __cached__ __loader__ __spec__ __warningregistry__".split())
 _REFLECTORS: tuple[Any, ...] = (getattr, hasattr, vars, dir, attrgetter)
 _LOOK_AT_TYPE: tuple[Any, ...] = (isinstance, issubclass, type, id, callable, inspect.ismodule)
 _ENVIRONMENT_LISTINGS = frozenset(
@@ -130,6 +132,10 @@ class Watch:
         for read in reads.reads:
             self._read(read, code, module, names, builtins, is_own)
 
+    def use(self, package: str) -> None:
+        """Record the version of a package whose code depends on nothing else."""
+        self._note_value(package, "__version__")
+
     def generate(self, code: CodeType) -> None:
         """Record code that was generated, and the code in it."""
         if code not in self.generated:
@@ -141,7 +147,7 @@ class Watch:
     def call(self, code: CodeType, offset: int, function: object, first: object) -> bool:
         """Check a call of a function in C or of a class; return whether it is pure."""
         if isinstance(first, ModuleType):
-            if not (
+            if is_imported(first) and not (
                 function in _LOOK_AT_TYPE
                 or offset in reads_of(code).constant_names
                 or (isinstance(function, type) and not is_compiled(function.__module__))
@@ -206,7 +212,9 @@ class Watch:
         for function, before in self.classes.caches.values():
             code = getattr(function.__wrapped__, "__code__", None)
             is_used = before.currsize and function.cache_info().hits > before.hits
-            if is_used and (code is None or not returns_nothing(code)):
+            if is_used and (function.__module__, function.__qualname__) in PURE_CACHES:
+                self.values.setdefault(function.__module__, {})  # its file is a dependency
+            elif is_used and (code is None or not returns_nothing(code)):
                 self._fail(
                     f"{function.__module__}.{function.__qualname__}",
                     "it gave a result that was cached before",
@@ -232,7 +240,7 @@ class Watch:
             value = names[read.name]
             if is_own:
                 self._note(module, read.name, value)
-            elif not (isinstance(value, ModuleType) or _is_by_name(value)):
+            elif not (is_imported(value) or _is_by_name(value)):
                 home = _home_of(value)
                 if home is None:
                     self._foreign.append((code, read.name))
@@ -264,8 +272,8 @@ class Watch:
     def _attribute(self, module: ModuleType, name: str, is_called: bool) -> Any:
         """Record the read of a module's attribute, and return its value."""
         owner = module.__name__
-        if not self._is_importable(module):
-            return ABSENT
+        if not is_imported(module):  # an object that was fingerprinted when it was read
+            return vars(module).get(name, ABSENT)
         if name == "__dict__":
             self._wholes.add(owner)
             self._escape(module)
@@ -273,20 +281,20 @@ class Watch:
         value = vars(module).get(name, ABSENT)
         if value is ABSENT:  # perhaps one that is imported when it is read
             value = sys.modules.get(f"{owner}.{name}", ABSENT)
+            self._check_imported(f"{owner}.{name}", value)
         if not is_fixed(owner):
             self._note(owner, name, value)
         elif value is not ABSENT:
             self._note_fixed(owner, name, value, is_called)
         return value
 
-    def _is_importable(self, module: ModuleType) -> bool:
-        if sys.modules.get(module.__name__) is module:
-            return True
-        self._fail(module.__name__, "it is not the module that is imported by that name")
-        return False
+    def _check_imported(self, name: str, value: object) -> None:
+        """Refuse another object that a name of ``sys.modules`` refers to."""
+        if value is not ABSENT and not is_imported(value):
+            self._fail(name, "it is imported, and is not the module of its name")
 
     def _note(self, owner: str, name: str, value: object) -> None:
-        if value is ABSENT or isinstance(value, ModuleType) or f"{owner}.{name}" not in self.failed:
+        if value is ABSENT or is_imported(value) or f"{owner}.{name}" not in self.failed:
             self._note_value(owner, name)
 
     def _note_fixed(self, owner: str, name: str, value: object, is_called: bool) -> None:
@@ -322,7 +330,7 @@ class Watch:
             self._holders.setdefault(identity, f"{owner}.{name}")
 
     def _escape(self, module: ModuleType) -> None:
-        if self._is_importable(module):
+        if is_imported(module):  # others were fingerprinted when they were read
             self._escaped.setdefault(module.__name__, module)
 
     def _imported(self, statement: Import, package: str | None) -> None:
@@ -336,8 +344,8 @@ class Watch:
             if module is None:
                 self._note_value(IMPORTS, part)
                 return
+            self._check_imported(part, module)
             if not isinstance(module, ModuleType):
-                self._fail(part, "it is imported, and is not a module")
                 return
             self._escape(module)
             if statement.has_star:
@@ -387,7 +395,7 @@ def value_of(owner: str, name: str, classes: Classes) -> bytes:
     if value is ABSENT:
         is_submodule = "__path__" in values and find_source(f"{owner}.{name}") is not None
         return f"module {owner}.{name}".encode() if is_submodule else b"absent"
-    if isinstance(value, ModuleType):
+    if isinstance(value, ModuleType) and is_imported(value):
         return b"module " + value.__name__.encode()
     if is_fixed(owner):
         if _is_by_name(value) and value is not Decimal:
@@ -410,10 +418,10 @@ def is_of(module: str, names: dict[str, Any]) -> bool:
 def _fingerprint_all(owner: str, values: dict[str, Any], classes: Classes) -> bytes:
     """Fingerprint all values of a module; of those that a version identifies, the plain ones."""
     parts: list[object] = []
-    for name in sorted(values.keys() - _UNREAD):
+    for name in sorted(values.keys() - SET_BY_IMPORT):
         value = values[name]
         if not is_fixed(owner):
-            parts += [name, value.__name__ if isinstance(value, ModuleType) else value]
+            parts += [name, value.__name__ if is_imported(value) else value]
         elif is_plain(value) and not name.startswith("_"):
             parts += [name, value]
     return fingerprint(*parts, classes=classes)
@@ -450,10 +458,13 @@ def _users_caller(frame: FrameType) -> FrameType | None:
     caller = frame.f_back
     while caller is not None:
         module = str(caller.f_globals.get("__name__"))
+        if self_contained(module, caller.f_code.co_filename) is not None:
+            return None
         if not is_fixed(module):
             return caller
-        # Imported now, or used by NumPy or Ricci for itself, or by the threads of Python.
-        if module == "importlib._bootstrap" or name == module == "threading":
+        # Imported now, or used by NumPy or Ricci for itself, or by the threads of Python; or the
+        # source line in the text of a warning.
+        if module in ("importlib._bootstrap", "warnings") or name == module == "threading":
             return None
         if not is_of_python(module) if is_python else is_lazy(module):
             return None
