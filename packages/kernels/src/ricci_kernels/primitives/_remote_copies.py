@@ -172,24 +172,23 @@ def _inner_differs(
     params = eqn.params
     if eqn.primitive is lax.scan_p:
         first, count = params["num_consts"], params["num_carry"]
-        flags = list(flags)
-        while True:
-            outs = _differs(params["jaxpr"], flags, branch)
-            carry = [a or b for a, b in zip(flags[first : first + count], outs, strict=False)]
-            if carry == flags[first : first + count]:
-                return outs
-            flags[first : first + count] = carry
+
+        def iterate(carry: list[bool]) -> tuple[list[bool], list[bool]]:
+            arguments = [*flags[:first], *carry, *flags[first + count :]]
+            outs = _differs(params["jaxpr"], arguments, branch)
+            return outs, [a or b for a, b in zip(carry, outs, strict=False)]
+
+        return ir.fixpoint(iterate, list(flags[first : first + count]))[0]
     if eqn.primitive is lax.while_p:
         split = params["cond_nconsts"], params["body_nconsts"]
         condition, body = flags[: split[0]], flags[split[0] : sum(split)]
-        carry = list(flags[sum(split) :])
-        while True:
+
+        def step(carry: list[bool]) -> tuple[None, list[bool]]:
             (is_apart,) = _differs(params["cond_jaxpr"], [*condition, *carry], branch)
             outs = _differs(params["body_jaxpr"], [*body, *carry], eqn if is_apart else branch)
-            following = [a or b or is_apart for a, b in zip(carry, outs, strict=True)]
-            if following == carry:
-                return carry
-            carry = following
+            return None, [a or b or is_apart for a, b in zip(carry, outs, strict=True)]
+
+        return ir.fixpoint(step, list(flags[sum(split) :]))[1]
     if eqn.primitive is lax.cond_p:
         inner = eqn if flags[0] else branch
         branches = [_differs(b, flags[1:], inner) for b in params["branches"]]
