@@ -1,6 +1,7 @@
 """``grad`` and ``value_and_grad``."""
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
@@ -418,8 +419,7 @@ def value_and_grad(
         tape, in_tangents, results, out_tangents = linearize_function(flat_fun, leaves, smooth)
         value, *aux_leaves = results
         seed = _seed(value, fun, holomorphic)
-        tangent = out_tangents[0]
-        out_var = None if type(tangent) is Zero else tangent.atom
+        out_var = None if type(out_tangents[0]) is Zero else out_tangents[0].atom
         in_vars = [t.atom for t in in_tangents]
         cotangents = iter(pull_back_tape(tape.eqns, in_vars, [out_var], [seed]))
         gradients = [
@@ -508,7 +508,7 @@ def _seed(value: ir.ArrayLike, fun: Callable[..., Any], holomorphic: bool) -> ir
     return unit_cotangent(aval)
 
 
-def _errors() -> Any:
+def _errors() -> ModuleType:
     from . import _gradient_errors  # noqa: PLC0415 - lazy: only errors need it
 
     return _gradient_errors

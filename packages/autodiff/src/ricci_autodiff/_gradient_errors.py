@@ -94,7 +94,9 @@ def output_error(value: object, fun: Callable[..., Any]) -> TypeError:
     )
 
 
-def output_type_error(aval: Any, fun: Callable[..., Any], holomorphic: bool) -> TypeError:
+def output_type_error(
+    aval: ir.ShapedArray, fun: Callable[..., Any], holomorphic: bool
+) -> TypeError:
     """The error for a result that is not a scalar, or not of the dtypes of a loss."""
     name = _name(fun)
     if aval.is_high:

@@ -235,7 +235,7 @@ class Applied:
     def _make_application(self, backend: Backend) -> Callable[..., Any]:
         raise NotImplementedError
 
-    def dispatch_in_thread(self, *args: object, **kwargs: object) -> Any:
+    def dispatch_in_thread(self, *args: object, **kwargs: object) -> object:
         """Look up the function of this thread's backend, and call it."""
         current = backend()
         function = _applications.make((self, current), self._make_application, current)
