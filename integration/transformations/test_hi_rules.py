@@ -274,3 +274,43 @@ def test_the_default_recomputation_is_that_of_the_operation():
     repeated = again(saved, {"x": X}, {"x": X})
     assert (saved, len(out)) == ((), 2)
     np.testing.assert_array_equal(repeated, out)
+
+
+class Shifted(hijax.HiPrim):
+    """An array plus positions, which the expansion makes by a function."""
+
+    def __init__(self, aval, positions):
+        self.in_avals, self.out_aval, self.params = (aval,), aval, {"positions": positions}
+        super().__init__()
+
+    def expand(self, x):
+        return x + self.params["positions"]()
+
+
+POSITIONS = np.arange(3.0)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit, lambda f: jit(jit(f))])
+def test_expansions_have_the_settings_of_the_call(wrap):
+    def shifted(x):
+        with ricci.enable_x64(True):
+            wide = x.astype("float64")
+            return Shifted(typeof(wide), lambda: jnp.arange(3.0))(wide)
+
+    result = wrap(shifted)(X)
+    assert result.dtype == "float64"
+    np.testing.assert_array_equal(result, np.float64(X) + POSITIONS)
+
+
+def test_expansions_have_the_name_scope_of_the_call():
+    call = ricci.named_scope("layer")(Shifted(FLOATS, lambda: jnp.arange(3.0)))
+    assert "layer/iota" in jit(call).lower(X).as_text(debug_info=True)
+
+
+@pytest.mark.parametrize("constant", [POSITIONS, np.zeros(3), jnp.arange(3.0), 2.0])
+@pytest.mark.parametrize("inside", ["call", "scan"])
+def test_expansions_close_over_constants(constant, inside):
+    call = Shifted(FLOATS, lambda: constant)
+    loop = lambda x: lax.scan(lambda c, _: (call(c), None), x, None, length=2)[0]
+    result = jit(call if inside == "call" else loop)(X)
+    np.testing.assert_allclose(result, X + (1 + (inside == "scan")) * np.float32(constant))

@@ -46,6 +46,41 @@ def test_tracing_the_evaluation_of_a_jaxpr_gives_it_back(toy, name):
     assert str(again) == str(jaxpr)
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_interpreting_by_no_rule_is_evaluating(toy, name):
+    jaxpr = ir.make_jaxpr(lambda x: FUNCTIONS[name](toy, x))(C)
+    expected = ir.jaxpr_as_fun(jaxpr, C)
+    np.testing.assert_array_equal(ir.interpret(jaxpr, [C], lambda *_: None), expected)
+    again = ir.make_jaxpr(lambda x: ir.interpret(jaxpr, [x], lambda *_: None))(C)
+    assert str(again) == str(jaxpr)
+
+
+def test_interpreters_apply_equations_with_their_sources_scopes_and_settings(toy):
+    seen = []
+
+    def apply(eqn, operands):
+        context = ir.context
+        seen.append((eqn.primitive.name, context.name_stack, ir.enable_x64.value, context.origin))
+        return operands[:1] if eqn.primitive.name == "sin" else None
+
+    def fun(x):
+        with ir.named_scope("layer"), ir.enable_x64(True):
+            x = toy.sin(x)
+        return toy.mul(x, x)
+
+    jaxpr = ir.make_jaxpr(fun)(C)
+    outside = ir.context.name_stack, ir.context.origin
+    (result,) = ir.interpret(jaxpr, [C], apply)
+    np.testing.assert_array_equal(result, C * C)
+    (sin, scope, wide, line), (mul, no_scope, narrow, next_line) = seen
+    assert (sin, scope, wide, mul, no_scope, narrow) == ("sin", ("layer",), True, "mul", (), False)
+    assert line != next_line
+    assert (ir.context.name_stack, ir.context.origin) == outside
+    with pytest.raises(ZeroDivisionError):
+        ir.interpret(jaxpr, [C], lambda *_: 1 / 0)
+    assert (ir.context.name_stack, ir.context.origin) == outside
+
+
 def test_a_constant_used_twice_is_one_constant(toy):
     other = C.copy()
     jaxpr = ir.make_jaxpr(lambda x: toy.mul(toy.mul(toy.mul(x, C), C), other))(C)

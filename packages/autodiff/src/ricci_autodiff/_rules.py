@@ -258,33 +258,16 @@ def without_rules(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     """Inline the functions with rules in a jaxpr; cached on the jaxpr."""
     if not _has_rules(jaxpr):
         return jaxpr
-    run = lambda *args: _run(jaxpr, args)
+    run = lambda *args: ir.interpret(jaxpr, args, _apply_without_rules)
     return jaxpr.derived(
         "without rules", lambda: ir.trace_to_jaxpr(run, jaxpr.in_avals, jaxpr.debug_info)
     )
 
 
-def _run(jaxpr: ir.Jaxpr, args: tuple[ir.Array, ...]) -> list[Any]:
-    env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True)}
-    env.update((id(v), x) for v, x in zip(jaxpr.invars, args, strict=True))
-    read = lambda atom: atom.operand() if isinstance(atom, ir.Literal) else env[id(atom)]
-    outer, origin = ir.context.name_stack, ir.context.origin
-    try:
-        with ir.SettingsSwitch() as switch:
-            for eqn in jaxpr.eqns:
-                switch.to(eqn.settings)
-                code, offset, names = eqn.raw_source
-                ir.context.name_stack = outer + names
-                ir.context.origin = (code, offset) if code is not None else origin or ir.no_origin
-                operands = list(map(read, eqn.invars))
-                function = ruled_programs.get(eqn.primitive)
-                if function is not None:
-                    plain = without_rules(function(eqn.params))
-                    results = ir.eval_jaxpr(plain, plain.consts, *operands)
-                else:
-                    results = eqn.primitive.bind(*operands, **params_without_rules(eqn.params))
-                    results = results if eqn.primitive.multiple_results else [results]
-                env.update((id(v), r) for v, r in zip(eqn.outvars, results, strict=True))
-    finally:
-        ir.context.name_stack, ir.context.origin = outer, origin
-    return list(map(read, jaxpr.outvars))
+def _apply_without_rules(eqn: ir.JaxprEqn, operands: list[Any]) -> list[Any]:
+    function = ruled_programs.get(eqn.primitive)
+    if function is not None:
+        plain = without_rules(function(eqn.params))
+        return ir.eval_jaxpr(plain, plain.consts, *operands)
+    results = eqn.primitive.bind(*operands, **params_without_rules(eqn.params))
+    return results if eqn.primitive.multiple_results else [results]

@@ -132,27 +132,14 @@ def run_padded(
     Raises:
       PaddingError: if padding may reach a result of an equation.
     """
-    variables, values = [*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args]
-    env: dict[Any, Any] = dict(zip(variables, values, strict=True))
-    outer, origin = ir.context.name_stack, ir.context.origin
-    try:
-        with ir.SettingsSwitch() as switch:
-            for eqn in jaxpr.eqns:
-                if eqn.settings is not switch.key:
-                    switch.to(eqn.settings)
-                code, offset, names = eqn.raw_source
-                ir.context.name_stack = outer + names if names else outer
-                ir.context.origin = (code, offset) if code is not None else origin or ir.no_origin
-                operands = [v.operand() if type(v) is ir.Literal else env[v] for v in eqn.invars]
-                site = Site(eqn, extents, ir.Source(code, offset) if code is not None else source)
-                result = _apply(site, operands)
-                if not eqn.primitive.multiple_results:
-                    result = (result,)
-                for var, value in zip(eqn.outvars, result, strict=True):
-                    env[var] = value
-    finally:
-        ir.context.name_stack, ir.context.origin = outer, origin
-    return [v.operand() if type(v) is ir.Literal else env[v] for v in jaxpr.outvars]
+
+    def apply(eqn: ir.JaxprEqn, operands: list[Any]) -> Sequence[Any]:
+        code, offset, _ = eqn.raw_source
+        site = Site(eqn, extents, ir.Source(code, offset) if code is not None else source)
+        result = _apply(site, operands)
+        return result if eqn.primitive.multiple_results else (result,)
+
+    return ir.interpret(jaxpr, args, apply)
 
 
 def _apply(site: Site, operands: Sequence[Any]) -> Any:

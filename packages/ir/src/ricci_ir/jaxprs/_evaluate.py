@@ -11,7 +11,11 @@ from ricci_ir.traces import Primitive, context, of_type
 from ._jaxpr import Jaxpr, JaxprEqn, Literal
 from ._staging import JaxprTrace
 
-__all__ = ["eval_jaxpr", "eval_jaxpr_p", "jaxpr_as_fun", "jaxpr_function", "run_equations"]
+__all__ = ["eval_jaxpr", "eval_jaxpr_p", "interpret", "jaxpr_as_fun", "jaxpr_function"]
+__all__ += ["run_equations"]
+
+# ``apply(eqn, operands)`` returns the results of an equation; ``None`` to bind its primitive.
+type Apply = Callable[[JaxprEqn, list[Any]], Sequence[Any] | None]
 
 
 def eval_jaxpr(
@@ -48,12 +52,44 @@ def eval_jaxpr(
     return [atom.operand() if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
 
 
-def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
+def interpret(jaxpr: Jaxpr, args: Sequence[Any], apply: Apply) -> list[Any]:
+    """Evaluate a jaxpr by a function of its equations, for interpreters of one's own.
+
+    The function is called with each equation's place in the user's code, name scope and settings,
+    so that the operations that it binds in the current trace have these.
+
+    Args:
+      jaxpr: the jaxpr.
+      args: the values of its arguments, of any kind that ``apply`` takes.
+      apply: ``apply(eqn, operands)`` returns the results of an equation; ``None`` to bind its
+        primitive.
+
+    Returns:
+      The results, in order.
+
+    Example:
+      >>> import ricci
+      >>> from ricci_ir import interpret
+      >>> jaxpr = ricci.make_jaxpr(lambda x: ricci.lax.exp(x) * x)(1.0)
+      >>> without_exp = lambda eqn, xs: xs if eqn.primitive.name == "exp" else None
+      >>> [float(y) for y in interpret(jaxpr, [2.0], without_exp)]
+      [4.0]
+    """
+    variables, values = [*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args]
+    env: dict[Any, Any] = dict(zip(variables, values, strict=True))
+    run_equations(jaxpr.eqns, env, apply)
+    return [atom.operand() if type(atom) is Literal else env[atom] for atom in jaxpr.outvars]
+
+
+def run_equations(
+    eqns: Iterable[JaxprEqn], env: dict[Any, Any], apply: Apply | None = None
+) -> None:
     """Apply equations in the current trace, each with its place in the user's code and settings.
 
     Args:
       eqns: the equations, in order.
       env: the value of each variable; those of the results are added.
+      apply: applies those that it does not return ``None`` for; see ``interpret``.
     """
     trace = context.trace
     copy = trace.copy_equation if isinstance(trace, JaxprTrace) else None
@@ -66,17 +102,14 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
                 code, offset, names = eqn.raw_source
                 context.name_stack = outer + names if names else outer
                 context.origin = (code, offset) if code is not None else origin or no_origin
+                if apply is not None:
+                    results = apply(eqn, _operands(eqn, env, switch))
+                    if results is not None:
+                        env.update(zip(eqn.outvars, results, strict=True))
+                        continue
                 if copy is not None and copy(eqn, env):
                     continue
-                operands = [
-                    atom.operand() if type(atom) is Literal else env[atom] for atom in eqn.invars
-                ]
-                if switch.key is not None:  # a Python scalar may have another type under these
-                    operands = [
-                        x if type(atom) is Literal else of_type(x, atom.aval)
-                        for x, atom in zip(operands, eqn.invars, strict=True)
-                    ]
-                result = eqn.primitive.bind(*operands, **eqn.params)
+                result = eqn.primitive.bind(*_operands(eqn, env, switch), **eqn.params)
                 if eqn.primitive.multiple_results:
                     for var, value in zip(eqn.outvars, result, strict=True):
                         env[var] = value
@@ -84,6 +117,17 @@ def run_equations(eqns: Iterable[JaxprEqn], env: dict[Any, Any]) -> None:
                     env[eqn.outvars[0]] = result
     finally:
         context.name_stack, context.origin = outer, origin
+
+
+def _operands(eqn: JaxprEqn, env: dict[Any, Any], switch: SettingsSwitch) -> list[Any]:
+    operands = [atom.operand() if type(atom) is Literal else env[atom] for atom in eqn.invars]
+    if switch.key is None:
+        return operands
+    # A Python scalar may have another type under these settings.
+    return [
+        x if type(atom) is Literal else of_type(x, atom.aval)
+        for x, atom in zip(operands, eqn.invars, strict=True)
+    ]
 
 
 def jaxpr_as_fun(jaxpr: Jaxpr, *args: object) -> list[Any]:

@@ -211,26 +211,18 @@ def _check(
 
 def run(log: CheckLog, jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply a jaxpr in the current trace, with checks."""
-    env = dict(zip(map(id, jaxpr.constvars), jaxpr.consts, strict=True))
-    env.update(zip(map(id, jaxpr.invars), args, strict=True))
-    read = lambda atom: atom.operand() if type(atom) is ir.Literal else env[id(atom)]
-    outer, origin, source = ir.context.name_stack, ir.context.origin, log.source
-    equations = log.equations
+    source, equations = log.source, log.equations
+
+    def apply(eqn: ir.JaxprEqn, operands: list[Any]) -> list[Any]:
+        log.source = eqn.raw_source if eqn.raw_source[0] is not None else source
+        is_checked = equations is None or id(eqn) in equations
+        rule = check_rules.get(eqn.primitive, _plain) if is_checked else _plain
+        return rule(log, eqn.primitive, operands, eqn.params)
+
     try:
-        with ir.SettingsSwitch() as switch:
-            for eqn in jaxpr.eqns:
-                switch.to(eqn.settings)
-                code, offset, names = eqn.raw_source
-                ir.context.name_stack = outer + names if names else outer
-                ir.context.origin = (code, offset) if code is not None else origin or ir.no_origin
-                log.source = eqn.raw_source if code is not None else source
-                is_checked = equations is None or id(eqn) in equations
-                rule = check_rules.get(eqn.primitive, _plain) if is_checked else _plain
-                results = rule(log, eqn.primitive, list(map(read, eqn.invars)), eqn.params)
-                env.update(zip(map(id, eqn.outvars), results, strict=True))
+        return ir.interpret(jaxpr, args, apply)
     finally:
-        ir.context.name_stack, ir.context.origin, log.source = outer, origin, source
-    return list(map(read, jaxpr.outvars))
+        log.source = source
 
 
 def _plain(

@@ -348,19 +348,10 @@ def tangent_map(operands: Sequence[Any], **params: Any) -> list[Any]:
 
 def run_with_maps(jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Apply a jaxpr without constants, running the maps in it as ``tangent_map`` does."""
-    env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
-    read = lambda atom: atom.operand() if isinstance(atom, ir.Literal) else env[atom]
-    with ir.SettingsSwitch() as switch:
-        for eqn in jaxpr.eqns:
-            switch.to(eqn.settings)
-            operands = list(map(read, eqn.invars))
-            if eqn.primitive is tangent_map_p:
-                outs = tangent_map(operands, **eqn.params)
-            else:
-                outs = eqn.primitive.bind(*operands, **eqn.params)
-            outs = outs if eqn.primitive.multiple_results else [outs]
-            env.update(zip(eqn.outvars, outs, strict=True))
-    return list(map(read, jaxpr.outvars))
+    apply = lambda eqn, operands: (
+        tangent_map(operands, **eqn.params) if eqn.primitive is tangent_map_p else None
+    )
+    return ir.interpret(jaxpr, args, apply)
 
 
 def _abstract_eval(*avals, jaxpr, count, transposed):

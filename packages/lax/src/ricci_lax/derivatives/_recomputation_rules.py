@@ -1,5 +1,6 @@
 """Applying the recomputation rules of operations in a jaxpr that a checkpoint differentiates."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import ricci_ir as ir
@@ -40,19 +41,16 @@ def _applied(jaxpr: ir.Jaxpr, policy: Policy | None) -> ir.Jaxpr:
 
 
 def _run(jaxpr: ir.Jaxpr, policy: Policy | None, args: tuple[ir.PyTree, ...]) -> list[ir.PyTree]:
-    env: dict[Any, Any] = dict(zip(jaxpr.all_invars, (*jaxpr.consts, *args), strict=True))
-    read = lambda atom: atom.operand() if type(atom) is ir.Literal else env[atom]
-    for eqn in jaxpr.eqns:
-        results = None
-        if eqn.primitive in recomputation_rules:
-            rule = recomputation_rules[eqn.primitive]
-            results = rule(policy, *map(read, eqn.invars), **eqn.params)
-        if results is None:
-            params = {name: _in_value(value, policy) for name, value in eqn.params.items()}
-            ir.run_equations([eqn.replace(params=params)], env)
-        else:
-            env.update(zip(eqn.outvars, results, strict=True))
-    return list(map(read, jaxpr.outvars))
+    def apply(eqn: ir.JaxprEqn, operands: list[Any]) -> Sequence[Any] | None:
+        rule = recomputation_rules.get(eqn.primitive)
+        results = None if rule is None else rule(policy, *operands, **eqn.params)
+        if results is not None or not any(map(_has_rules, ir.jaxprs_in_params(eqn.params))):
+            return results
+        params = {name: _in_value(value, policy) for name, value in eqn.params.items()}
+        results = eqn.primitive.bind(*operands, **params)
+        return results if eqn.primitive.multiple_results else [results]
+
+    return ir.interpret(jaxpr, args, apply)
 
 
 def _in_value(value: object, policy: Policy | None) -> object:

@@ -1,6 +1,9 @@
 """Replacing the calls of ``HiPrim`` in a jaxpr by their expansions."""
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 import ricci_ir as ir
 
@@ -23,9 +26,28 @@ def without_hi_values(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
 def _expanded(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
     # Rules ``dce`` of operations apply to calls, and not to what these expand to.
     live = ir.live_program(jaxpr).jaxpr
-    run = lambda *args: _run(live, args)
+    run = lambda *args: ir.interpret(live, args, _expand)
+    expanded = ir.trace_to_jaxpr(run, live.in_avals, live.debug_info)
     # An expansion may apply such operations itself, which are recorded and expanded in turn.
-    return without_hi_values(ir.trace_to_jaxpr(run, live.in_avals, live.debug_info))
+    return without_hi_values(_with_literals(expanded))
+
+
+def _with_literals(jaxpr: ir.Jaxpr) -> ir.Jaxpr:
+    """Write the arrays that expansions close over into the equations, as literals.
+
+    The executable's arguments are settled when operations are expanded, so that these arrays cannot
+    become hidden arguments, as other constants do.
+    """
+    literals: dict[ir.Atom, ir.Atom] = {
+        var: ir.Literal(np.asarray(const, var.aval.dtype), var.aval)  # pyright: ignore
+        for var, const in zip(jaxpr.constvars, jaxpr.consts, strict=True)
+    }
+    if not literals:
+        return jaxpr
+    read = lambda atom: literals.get(atom, atom) if type(atom) is ir.Var else atom
+    eqns = [eqn.reading(list(map(read, eqn.invars))) for eqn in jaxpr.eqns]
+    outvars = list(map(read, jaxpr.outvars))
+    return jaxpr.replace(constvars=[], consts=[], eqns=eqns, outvars=outvars)
 
 
 def _has_calls(jaxpr: ir.Jaxpr) -> bool:
@@ -42,27 +64,15 @@ def _in_value(value: ir.PyTree) -> ir.PyTree:
     return type(value)(map(_in_value, value)) if type(value) in (tuple, list) else value
 
 
-def _run(jaxpr: ir.Jaxpr, args: tuple[ir.PyTree, ...]) -> list[ir.PyTree]:
-    env: dict[Any, Any] = dict(zip(jaxpr.constvars, jaxpr.consts, strict=True))
-    env.update(zip(jaxpr.invars, args, strict=True))
-    read = lambda atom: atom.operand() if type(atom) is ir.Literal else env[atom]
-    for eqn in jaxpr.eqns:
-        if not _calls(eqn):
-            ir.run_equations([eqn], env)
-            continue
-        operands = list(map(read, eqn.invars))
-        # Operations that an expansion has recorded are expanded by the next pass.
-        is_recorded = any(isinstance(x, ir.Tracer) and x.aval.is_high for x in operands)
-        if is_recorded:
-            results = eqn.primitive.bind(*operands, **eqn.params)
-        elif eqn.primitive in expansion_rules:
-            results = expansion_rules[eqn.primitive](*operands, **eqn.params)
-        else:
-            params = {name: _in_value(value) for name, value in eqn.params.items()}
-            results = eqn.primitive.bind(*operands, **params)
-            results = results if eqn.primitive.multiple_results else [results]
-        env.update(zip(eqn.outvars, results, strict=True))
-    return list(map(read, jaxpr.outvars))
+def _expand(eqn: ir.JaxprEqn, operands: list[Any]) -> Sequence[Any] | None:
+    # Operations that an expansion has recorded are expanded by the next pass.
+    if not _calls(eqn) or any(isinstance(x, ir.Tracer) and x.aval.is_high for x in operands):
+        return None
+    if eqn.primitive in expansion_rules:
+        return expansion_rules[eqn.primitive](*operands, **eqn.params)
+    params = {name: _in_value(value) for name, value in eqn.params.items()}
+    results = eqn.primitive.bind(*operands, **params)
+    return results if eqn.primitive.multiple_results else [results]
 
 
 ir.lower_hi_values.provide(without_hi_values)

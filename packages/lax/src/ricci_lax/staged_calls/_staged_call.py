@@ -1,7 +1,6 @@
 """Primitives that call a jaxpr: their rules, the staged call behind ``jit``, and inlining."""
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import Any
 
 import ricci_autodiff as ad
@@ -92,29 +91,8 @@ def _is_call(eqn: ir.JaxprEqn) -> bool:
 
 def _run(jaxpr: ir.Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Evaluate a jaxpr in the current trace, inlining its staged calls."""
-    variables, values = [*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args]
-    env: dict[Any, Any] = dict(zip(variables, values, strict=True))
-    read = lambda atom: atom.operand() if type(atom) is ir.Literal else env[atom]
-    for are_calls, eqns in groupby(jaxpr.eqns, _is_call):
-        if not are_calls:
-            ir.run_equations(eqns, env)
-            continue
-        for eqn in eqns:
-            results = _run_call(eqn, list(map(read, eqn.invars)))
-            env.update(zip(eqn.outvars, results, strict=True))
-    return list(map(read, jaxpr.outvars))
-
-
-def _run_call(eqn: ir.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
-    """Evaluate the jaxpr of a call, under the settings and in the name scope of the call."""
-    outer = ir.context.name_stack
-    try:
-        ir.context.name_stack = outer + eqn.raw_source[2]
-        with ir.SettingsSwitch() as switch:
-            switch.to(eqn.settings)
-            return _run(eqn.params["jaxpr"], operands)
-    finally:
-        ir.context.name_stack = outer
+    apply = lambda eqn, operands: _run(eqn.params["jaxpr"], operands) if _is_call(eqn) else None
+    return ir.interpret(jaxpr, args, apply)
 
 
 type Params = dict[str, Any]
