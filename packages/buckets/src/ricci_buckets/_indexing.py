@@ -134,6 +134,9 @@ def _scatter(site: Site, x: Array, indices: Array, updates: Array) -> Array:
     windows = iter(numbers.update_window_dims)
     sizes = [1 if i in absent else update.shape[next(windows)] for i in range(len(aval.shape))]
     axes = numbers.scatter_dims_to_operand_dims
+    # Padding enters a scatter in three ways. Padded positions (``mask``) become out of bounds, so
+    # that they are dropped; positions are checked against the true size, not the padded one; and
+    # windows that reach into the padding change nothing there (``_mask_windows``).
     scattered = site.ins[1].shape[:-1]
     mask = site.extents.mask(site.ins[1], range(len(scattered)))
     if axes:
@@ -147,6 +150,8 @@ def _scatter(site: Site, x: Array, indices: Array, updates: Array) -> Array:
         indices = lax.select(
             mask, indices, lax.full(indices.shape, _OUT_OF_BOUNDS, np.dtype(np.int32))
         )
+    # Out of bounds, the mode of the call may clip. Dropped positions are all the same number, hence
+    # neither unique nor sorted.
     changed = axes and (mask is not None or is_padded(aval))
     result = site.bind(
         longer,

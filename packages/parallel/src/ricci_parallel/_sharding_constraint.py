@@ -182,6 +182,8 @@ def _decided(sharding: Sharding, x: ir.ArrayLike) -> Sharding:
     current_spec: tuple[Any, ...] = ()
     if isinstance(current, NamedSharding) and current.mesh == sharding.mesh:
         current_spec = tuple(current.spec)
+    # An unconstrained dimension stays sharded as it is, unless the spec uses one of its axes for
+    # another dimension: an axis shards one dimension only.
     used = {name for _, name in sharding.spec._axis_names()}
     spec = [
         part if part is not xla.UNCONSTRAINED else now if used.isdisjoint(_names(now)) else None

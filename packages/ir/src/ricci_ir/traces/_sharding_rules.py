@@ -261,6 +261,8 @@ def _check_summed(
     name: str, avals: Sequence[AbstractValue], map_: FactorMap, target: TypeSharding
 ) -> None:
     """Check that the summed dimensions are sharded over the axes that ``target`` has unreduced."""
+    # A factor is summed over if no dimension of a result has it. Each device sums its own shard of
+    # these dimensions, so that its result is a term along exactly the axes that shard them.
     result_factors = {f for dims in map_.results for entry in dims for f in _members(entry)}
     dims = [
         (f, part)

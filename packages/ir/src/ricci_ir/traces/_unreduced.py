@@ -124,6 +124,9 @@ def _check_terms(
                 f"{_axes(unreduced)}, or none. {advice}"
             )
         return
+    # Of a product, one operand may be unreduced: sum(t_i) * y is the sum of t_i * y, where y is the
+    # same on all devices (reduced, or a scalar). Of two unreduced operands the terms would have to
+    # be multiplied crosswise, and a quotient may have terms in its numerator alone.
     several = sum(bool(terms) for terms, _ in operand_axes) > 1
     unmatched = any(
         unreduced - terms - done and getattr(aval, "ndim", 0)

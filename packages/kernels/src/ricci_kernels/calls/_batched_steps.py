@@ -58,6 +58,7 @@ def _batch_sizes(params: Mapping[str, Any]) -> dict[int, int]:
     for axis in axes:
         most = _MOST_ELEMENTS // max(1, elements * prod(counts.values()))
         size = mapping.grid[axis]
+        # The most steps at once that divide the axis and whose blocks fit, given the axes before.
         count = max(n for n in range(1, max(2, min(size, most) + 1)) if size % n == 0)
         if count > 1:
             counts[axis] = count
@@ -69,6 +70,7 @@ def _branches_on_data(jaxpr: ir.Jaxpr, data: set[ir.Var]) -> bool:
     for eqn in jaxpr.eqns:
         if not any(type(x) is ir.Var and x in data for x in eqn.invars):
             continue
+        # A variable that depends on data is among ``data`` before the equations that read it.
         data |= set(eqn.outvars)
         if eqn.primitive is lax.while_p:
             return True

@@ -121,6 +121,9 @@ class IndexSurvey:
             return self._branches(eqn, operands, path)
         if eqn.primitive is lax.scan_p:
             return self._loop(eqn, operands, path)
+        # A call has its caller's values for its arguments, and ``None``, for unknown, where it has
+        # more arguments than operands. Of any other equation with jaxprs, such as ``while``, only
+        # the sites in them are visited, with unknown values.
         inner = list(ir.jaxprs_in_params(params))
         if not inner:
             return step_values(eqn, operands)
@@ -137,6 +140,8 @@ class IndexSurvey:
     def _branches(
         self, eqn: ir.JaxprEqn, operands: list[StepValue], path: _Path
     ) -> list[StepValue]:
+        # ``which`` has the branch of each step, if that depends on the position alone. A branch
+        # that is chosen in no step is not visited.
         which, *arguments = operands
         branches: Any = eqn.params["branches"]
         results: list[list[StepValue]] = []

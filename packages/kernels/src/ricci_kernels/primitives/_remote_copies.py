@@ -153,6 +153,8 @@ def _differs(jaxpr: ir.Jaxpr, arguments: Sequence[bool], branch: ir.JaxprEqn | N
                 f"choose the device by device_id.{line}"
             )
         flags = list(map(flag, eqn.invars))
+        # The devices run the steps of the grid together. References may hold different elements on
+        # each of them, whatever was written, so that all that is read from one may differ.
         if eqn.primitive in (program_id_p, num_programs_p):
             results = [False] * len(eqn.outvars)
         elif any(True for _ in ir.jaxprs_in_params(eqn.params)):
@@ -195,6 +197,8 @@ def _inner_differs(
         return [flags[0] or any(outs) for outs in zip(*branches, strict=True)]
     results = []
     for inner in ir.jaxprs_in_params(params):
+        # Without a rule for the primitive: the last operands are the jaxpr's, and arguments beyond
+        # the operands may differ.
         missing = len(inner.invars) - len(flags)
         operands = [*flags, *[True] * missing] if missing >= 0 else flags[-len(inner.invars) :]
         results = _differs(inner, operands, branch)

@@ -221,6 +221,8 @@ def repeated_checks(
 
     def fun(*refs: ir.Ref) -> list[Any]:
         leaves = ir.eval_jaxpr(inner.jaxpr, inner.jaxpr.consts, *refs[:count])[: inner.leaf_count]
+        # The buffers live from run to run. An error that they hold is of an earlier run, and stays:
+        # of this run's errors only those become the first that none was before.
         errors = with_position(slots_of(inner.effects, leaves), position())
         buffers = refs[count:]
         first = joined(effects, [ref[...] for ref in buffers], errors)
@@ -230,6 +232,7 @@ def repeated_checks(
 
     shape = ir.eval_shape(position)
     run_aval = ir.ShapedArray(shape.shape, shape.dtype)
+    # The payload of an index out of bounds has the position behind its own fields.
     effects = tuple(
         [
             ErrorEffect(error_type, (*e.shape_dtypes, run_aval)) if e.error_type is OOBError else e

@@ -57,6 +57,8 @@ def write_by_kernel(
     kernel = native_kernel(ctx, "dot_general", lhs.aval, lhs_dim)
     if kernel is None:
         return None
+    # An operand whose contracted dimension is the first of a matrix (of ``lhs``), or the last (of
+    # ``rhs``), is transposed by the kernel as it is read, not by a copy before.
     orders = [range(len(x.shape))[::-1] for x in (lhs, rhs, out)]
     transposed = {"lhs": lhs_dim == matrices, "rhs": rhs_dim == matrices + 1}
     return ctx.custom_call(

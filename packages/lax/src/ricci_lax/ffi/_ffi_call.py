@@ -207,6 +207,8 @@ def _batch(axis, args, dims, *, result_avals, batch_rank, **params):
 
     def apply(avals: Sequence[Any], has_batch: Sequence[bool], *operands: object) -> list[Any]:
         options = {**params, "result_avals": avals, "batch_rank": batch_rank}
+        # The types, layouts and aliases are those of the batch if it is one call. Called for each
+        # example instead, ``has_batch`` is empty and all are as before.
         if has_batch:
             _check_aliases(params["input_output_aliases"], list(map(ir.get_aval, operands)), avals)
             options["batch_rank"] = batch_rank + 1 if whole else 0

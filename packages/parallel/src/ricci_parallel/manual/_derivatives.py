@@ -209,6 +209,9 @@ def transpose_rule(primitive: ir.Primitive) -> Callable[..., list[ir.Array | Non
                 params["jaxpr"], linear, nonzeros, required, shards, in_specs, out_specs
             )
         )
+        # The transposed jaxpr takes the nonlinear operands, which are residuals, then the nonzero
+        # cotangents of the results. It returns the nonzero ones of the linear operands. A cotangent
+        # has the spec of its operand or result, with ``reduced`` and ``unreduced`` swapped.
         outs = iter(
             shards.bind(
                 primitive,

@@ -188,6 +188,8 @@ def _stack(rows: Sequence[Any]) -> ArrayImpl:
     aval: Any = ir.get_aval(rows[0])
     dtype = aval.dtype
     shape = (len(arrays), *first.shape)
+    # Some of an array's rows, such as the first half, are adjacent as well: then the stack is a
+    # view of their memory, which they keep alive.
     start, size = first.__array_interface__["data"][0], first.nbytes
     if (
         size
@@ -202,6 +204,8 @@ def _stack(rows: Sequence[Any]) -> ArrayImpl:
         stacked = _aligned_empty(shape, dtype)
         for i, array in enumerate(arrays):
             stacked[i] = array
+    # The stack is where its rows are, as the result of an operation on them would be: committed if
+    # any of them is.
     device_array = next((row for row in rows if type(row) is ArrayImpl), None)
     sharding = None if device_array is None else device_array._sharding
     committed = any(type(row) is ArrayImpl and row.committed for row in rows)
@@ -232,6 +236,8 @@ def _packing(program: Program) -> Packing | None:
     outside = _left_out(jaxpr, positions.keys())
     if sum(map(_row_count, outside)) < LEAST_PACKED:
         return None
+    # Without the equations outside, a stack is an argument of the executable instead of its rows,
+    # and the rows of a result are taken by the caller. All other equations stay as they are.
     ids = set(map(id, outside))
     stacks: list[tuple[int, ...]] = []
     stack_vars: list[ir.Var] = []
@@ -249,8 +255,10 @@ def _packing(program: Program) -> Packing | None:
     outvars: dict[ir.Atom, int] = {}
     results: list[tuple[int, int | None]] = []
     for atom in jaxpr.outvars:
+        # The rows of one stack are a single result of the executable, at the place of the first.
         stack, row = rows.get(atom, (atom, None)) if isinstance(atom, ir.Var) else (atom, None)
         results.append((outvars.setdefault(stack, len(outvars)), row))
+    # Arguments that only stacks read are not passed themselves.
     read = {*outvars, *(atom for eqn in eqns for atom in eqn.invars)}
     arguments = [i for var, i in positions.items() if var in read]
     invars = [*jaxpr.invars[:count], *(jaxpr.invars[count + i] for i in arguments), *stack_vars]
@@ -293,6 +301,8 @@ def _left_out(jaxpr: ir.Jaxpr, arguments: Set[ir.Var]) -> list[ir.JaxprEqn]:
         if (stacks or unstacks) and _row_count(eqn) in lengths:
             aval: Any = eqn.invars[0].aval
             left_out += [eqn] if isinstance(aval.dtype, np.dtype) else []  # not random keys
+    # Python takes longer than C++ for each array that it passes. So a call must compute enough for
+    # that not to matter, or a row be so large that the copy within the executable takes longer.
     if _elements(jaxpr.eqns) < _LEAST_ELEMENTS * sum(map(_row_count, left_out)):
         return [eqn for eqn in left_out if _row_bytes(eqn) >= _LEAST_BYTES]
     return left_out
