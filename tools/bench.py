@@ -177,10 +177,10 @@ class Side:
             return
         self.note(name, json.loads(done.stdout.splitlines()[-1]))
 
-    def note(self, name: str, answer: dict[str, Any]) -> None:
+    def note(self, name: str, reply: dict[str, Any]) -> None:
         """Keep what a workload's process answered, if it took less than before."""
-        self.version = answer["version"]
-        outcome = answer["measured"][name]
+        self.version = reply["version"]
+        outcome = reply["measured"][name]
         if "error" in outcome:
             self.errors[name] = outcome["error"]
             return
@@ -208,21 +208,21 @@ def row(name: str, theirs: Side | None, ours: Side | None) -> tuple[list[str], b
     their = theirs.least.get(name) if theirs else None
     our = ours.least.get(name) if ours else None
     budget = BUDGETS[name]
-    ratio, verdict, kept = "–", "–", True
+    ratio, verdict, is_met = "–", "–", True
     if our is not None and their:
         within = our / their <= budget.ratio
-        kept = within or our <= budget.seconds
-        verdict = "yes" if within else "in absolute terms" if kept else "NO"
+        is_met = within or our <= budget.seconds
+        verdict = "yes" if within else "in absolute terms" if is_met else "NO"
         ratio = f"{our / their:.3g}"
     elif ours is not None and our is None:
-        kept, verdict = False, "failed"
+        is_met, verdict = False, "failed"
     limit = f"≤ {budget.ratio:.3g} ({budget.stated})"
-    return [name, shown(name, their), shown(name, our), ratio, limit, verdict], kept
+    return [name, shown(name, their), shown(name, our), ratio, limit, verdict], is_met
 
 
 def linearity(sides: list[Side]) -> tuple[list[list[str]], bool]:
     """Time per traced equation at each length, and whether Ricci's stays level."""
-    rows, kept = [], True
+    rows, all_met = [], True
     for side in sides:
         each = {
             count: side.least[name] / count for count, name in TRACES.items() if name in side.least
@@ -232,11 +232,11 @@ def linearity(sides: list[Side]) -> tuple[list[list[str]], bool]:
         growth = each[max(each)] / each[min(each)]
         verdict = "–"
         if side.name == "ricci":
-            kept = growth <= LINEARITY_LIMIT
-            verdict = "yes" if kept else "NO"
+            all_met = growth <= LINEARITY_LIMIT
+            verdict = "yes" if all_met else "NO"
         cells = [shown("", each[count]) if count in each else "–" for count in TRACES]
         rows.append([side.name, *cells, f"{growth:.2f}", verdict])
-    return rows, kept
+    return rows, all_met
 
 
 def starts(theirs: Side, ours: Side) -> list[list[str]]:
@@ -246,9 +246,9 @@ def starts(theirs: Side, ours: Side) -> list[list[str]]:
         if name not in theirs.loading or name not in ours.loading:
             continue
         loads = [side.loading[name] for side in (theirs, ours)]
-        own = [side.least[name] - side.loading[name] for side in (theirs, ours)]
-        cells = [shown("", seconds) for seconds in (*loads, *own)]
-        rows.append([name, *cells, f"{own[1] / own[0]:.3g}"])
+        differences = [side.least[name] - side.loading[name] for side in (theirs, ours)]
+        cells = [shown("", seconds) for seconds in (*loads, *differences)]
+        rows.append([name, *cells, f"{differences[1] / differences[0]:.3g}"])
     return rows
 
 
@@ -304,7 +304,7 @@ def report(theirs: Side | None, ours: Side | None, names: list[str]) -> tuple[st
     ]
     if failures:
         parts.append("Failed:\n\n" + "\n".join(failures))
-    return "\n\n".join(parts) + "\n", linear and all(kept for _, kept in rows)
+    return "\n\n".join(parts) + "\n", linear and all(is_met for _, is_met in rows)
 
 
 def main() -> int:
@@ -330,12 +330,12 @@ def main() -> int:
                 theirs.measure(name)
             if ours:
                 ours.measure(name)
-    text, kept = report(theirs, ours, names)
+    text, all_met = report(theirs, ours, names)
     print(text)
     if options.write:
         options.write.parent.mkdir(parents=True, exist_ok=True)
         options.write.write_text(text, encoding="utf-8")
-    return 0 if kept else 1
+    return 0 if all_met else 1
 
 
 if __name__ == "__main__":

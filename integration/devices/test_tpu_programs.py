@@ -144,9 +144,9 @@ def test_a_program_for_a_tpu(tpu, program):
     assert memory.argument_size_in_bytes == bytes_of(args)
     assert memory.generated_code_size_in_bytes > 0
     assert compiled.cost_analysis()["flops"] > 0
-    wanted, unwanted = PROGRAMS[program]
+    present, unwanted = PROGRAMS[program]
     report = communication(step)(*args)
-    assert wanted <= set(report.kinds), str(report)
+    assert present <= set(report.kinds), str(report)
     assert not unwanted & set(report.kinds), str(report)
     assert not report.involuntary, str(report)
     assert {row.file for row in report} == {__file__}
@@ -211,18 +211,18 @@ JOBS = {
 
 @pytest.mark.parametrize("make", JOBS, ids=lambda make: make.__name__)
 def test_a_job_on_shards_for_a_tpu(tpu, make):
-    axis, wanted = JOBS[make]
+    axis, expected = JOBS[make]
     row = tpu.along(axis)
     module, args = make(Row(row, axis))
     with ricci.set_mesh(row.mesh):
         compiled = module.step.lower(*args).compile()
         report = communication(module.step)(*args)
     assert compiled.memory_analysis().generated_code_size_in_bytes > 0
-    written = {found.kind for found in report if found.reason == "written"}
-    assert wanted <= written, str(report)
-    assert {found.axes for found in report} == {(axis,)}
+    written = {entry.kind for entry in report if entry.reason == "written"}
+    assert expected <= written, str(report)
+    assert {entry.axes for entry in report} == {(axis,)}
     assert not report.involuntary, str(report)
-    assert {found.file for found in report} == {module.__file__}
+    assert {entry.file for entry in report} == {module.__file__}
 
 
 def test_gradients_are_summed_over_the_axis_of_the_batch(tpu):
@@ -231,8 +231,8 @@ def test_gradients_are_summed_over_the_axis_of_the_batch(tpu):
     first = perceptron.__code__.co_firstlineno
     reduced = [(r.line - first, r.axes) for r in report if r.function == "perceptron"]
     assert reduced == [(2, ("data",)), (3, ("data",))]
-    found = sum(row.bytes for row in report if row.function == "perceptron")
-    assert found == round(2 * (tpu.sizes["data"] - 1) / tpu.sizes["data"] * 4 * 2 * WIDTH * HIDDEN)
+    total = sum(row.bytes for row in report if row.function == "perceptron")
+    assert total == round(2 * (tpu.sizes["data"] - 1) / tpu.sizes["data"] * 4 * 2 * WIDTH * HIDDEN)
 
 
 def test_donated_weights_take_no_more_memory(tpu):
@@ -243,18 +243,18 @@ def test_donated_weights_take_no_more_memory(tpu):
 
 def test_a_plan_of_weights_in_shares(tpu):
     step, args = fully_sharded(tpu)
-    found = plan(step, *args, topology=tpu.topology)
+    report = plan(step, *args, topology=tpu.topology)
     compiled = step.lower(*args).compile()
-    memory, counted = found.memory, compiled.memory_analysis()
+    memory, counted = report.memory, compiled.memory_analysis()
     assert memory.temporaries == counted.temp_size_in_bytes
     assert memory.arguments == bytes_of(args)
-    assert found.chip.name == "TPU v5e"
-    assert found.fits
-    assert found.sent("data", "model") == found.sent() == communication(step)(*args).bytes
+    assert report.chip.name == "TPU v5e"
+    assert report.fits
+    assert report.sent("data", "model") == report.sent() == communication(step)(*args).bytes
     links = 4  # the devices differ along both axes of the torus
-    assert found.time.communication == pytest.approx(found.sent() / (links * 50e9))
-    assert found.time.overlapped <= found.time.serial
-    assert found.flops == found.compiler_flops == pytest.approx(compiled.cost_analysis()["flops"])
+    assert report.time.communication == pytest.approx(report.sent() / (links * 50e9))
+    assert report.time.overlapped <= report.time.serial
+    assert report.flops == report.compiler_flops == pytest.approx(compiled.cost_analysis()["flops"])
 
 
 def test_the_peak_of_a_program_that_is_larger_than_the_chips_own_memory():
@@ -266,12 +266,12 @@ def test_the_peak_of_a_program_that_is_larger_than_the_chips_own_memory():
 
     n = 16384
     x, w = row.array((4 * n, 256), "row"), row.array((256, n))
-    found = plan(ricci.grad(wide), x, w)
+    report = plan(ricci.grad(wide), x, w)
     first = wide.__code__.co_firstlineno
-    largest = [owner for owner in found.owners if owner.kind == "temporary"][:2]
+    largest = [owner for owner in report.owners if owner.kind == "temporary"][:2]
     assert [owner.bytes for owner in largest] == [n * n * 4] * 2
     assert {(owner.file, owner.line - first) for owner in largest} == {(__file__, 1), (__file__, 2)}
-    memory = found.memory
+    memory = report.memory
     assert memory.live == pytest.approx(memory.results + memory.temporaries, rel=0.001)
 
 
@@ -281,12 +281,12 @@ def layers(x, w):
 
 def test_a_loop_of_layers_counts_all_of_them(tpu):
     x, w = tpu.array((1024, 512), "data"), tpu.array((24, 512, 512))
-    found = plan(layers, x, w)
+    report = plan(layers, x, w)
     data = tpu.sizes["data"]
     products = 24 * 2 * (1024 // data) * 512 * 512
-    assert products <= found.flops < 1.2 * products
-    assert found.compiler_flops < 0.2 * products
-    assert found.unknown_loops == 0
+    assert products <= report.flops < 1.2 * products
+    assert report.compiler_flops < 0.2 * products
+    assert report.unknown_loops == 0
 
 
 def test_out_of_memory_error_names_the_size_of_the_program():

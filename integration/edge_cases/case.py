@@ -68,20 +68,20 @@ class Case:
         axes = [[edge(v, scalar) for v in EDGES[size]] for _ in self.floats]
         rows = list(itertools.product(*axes, *(COUNTS for _ in self.counts)))
         columns = dict(zip((*self.floats, *self.counts), zip(*rows, strict=True), strict=True))
-        found = {name: np.array(columns[name]).astype(scalar) for name in self.floats}
-        return found | {name: np.array(columns[name], np.int32) for name in self.counts}
+        arguments = {name: np.array(columns[name]).astype(scalar) for name in self.floats}
+        return arguments | {name: np.array(columns[name], np.int32) for name in self.counts}
 
     @property
     def request(self) -> Request:
         """What is asked of both sides: the value, and a derivative for each operand of floats."""
         names, floats = ", ".join(self.inputs), ", ".join(self.floats)
         value = f"({self.source})"
-        found = f"'value': {value}"
+        entries = f"'value': {value}"
         if self.differentiated:
             pulled = f"jax.vjp(lambda {floats}: {self.source}, {floats})"
             pull = f"(lambda o, pull: pull(jax.tree.map(jnp.ones_like, o)))(*{pulled})"
-            found += f", 'slopes': {pull}"
-        text = f"jax.jit(lambda {names}: {{{found}}})({names})"
+            entries += f", 'slopes': {pull}"
+        text = f"jax.jit(lambda {names}: {{{entries}}})({names})"
         return Request(text, self.inputs, {"jax_enable_x64": self.dtype == "f64"})
 
 
@@ -109,24 +109,24 @@ def disagreements(cases: Iterable[Case]) -> list[Disagreement]:
     cases = list(cases)
     requests = [case.request for case in cases]
     theirs = shared_oracle().run_many(requests, timeout=1200.0)
-    found = []
+    differences = []
     for case, request, their in zip(cases, requests, theirs, strict=True):
         our = evaluate_with(
             ricci_namespace(), request.source, request.inputs, config=request.config
         )
-        found += _compared(case, our, their)
-    return found
+        differences += _compared(case, our, their)
+    return differences
 
 
 def _compared(case: Case, ours: Result, theirs: Result) -> list[Disagreement]:
     if ours.error or theirs.error:
         names = [r.error.name if r.error else "a value" for r in (ours, theirs)]
         return [] if names[0] == names[1] else [Disagreement(case, "outcome", {}, *names)]
-    found = []
+    differences = []
     for our, their in zip(ours.leaves, theirs.leaves, strict=True):
         if (our.dtype, our.shape) != (their.dtype, their.shape):
             types = [f"{leaf.dtype}{leaf.shape}" for leaf in (our, their)]
-            found.append(Disagreement(case, our.path, {}, *types))
+            differences.append(Disagreement(case, our.path, {}, *types))
             continue
         unlike = _unlike(case, np.asarray(our.value), np.asarray(their.value))
         if our.path.startswith("['value']"):
@@ -139,8 +139,8 @@ def _compared(case: Case, ours: Result, theirs: Result) -> list[Disagreement]:
         for place in np.flatnonzero(unlike):
             at = {name: float(value[place]) for name, value in case.inputs.items()}
             pair = (str(np.asarray(leaf.value).flat[place]) for leaf in (our, their))
-            found.append(Disagreement(case, our.path, at, *pair))
-    return found
+            differences.append(Disagreement(case, our.path, at, *pair))
+    return differences
 
 
 def _unlike(case: Case, ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -175,23 +175,25 @@ def _like_scipy(case: Case, path: str, ours: np.ndarray, places: np.ndarray) -> 
     function = _scipy_function(case.function)
     if function is None or ours.dtype.kind == "c":
         return np.zeros(len(places), bool)
-    found = []
+    differences = []
     for place in places:
         operands = {name: value[place] for name, value in case.inputs.items()}
         arguments = [int(v) if v.dtype.kind == "i" else float(v) for v in operands.values()]
         if "(n, x)" in case.source:
             arguments.reverse()
         with np.errstate(all="ignore"):
-            wanted = function(*arguments)
-            if isinstance(wanted, tuple):
-                wanted = wanted[int(path[-2])]
-            near = np.asarray(wanted).astype(ours.dtype).reshape(1)
-        found.append(not _unlike(case, ours[place : place + 1], near)[0])
-    return np.array(found, bool)
+            expected = function(*arguments)
+            if isinstance(expected, tuple):
+                expected = expected[int(path[-2])]
+            near = np.asarray(expected).astype(ours.dtype).reshape(1)
+        differences.append(not _unlike(case, ours[place : place + 1], near)[0])
+    return np.array(differences, bool)
 
 
 def _scipy_function(name: str) -> Callable[..., Any] | None:
-    found: Any = {"lax": scipy.special, "jax": scipy}.get(name.split(".")[0])
+    function: Any = {"lax": scipy.special, "jax": scipy}.get(name.split(".")[0])
     for part in name.split(".")[1 if name.startswith("lax") else 2 :]:
-        found = getattr(found, {"igamma": "gammainc", "igammac": "gammaincc"}.get(part, part), None)
-    return found
+        function = getattr(
+            function, {"igamma": "gammainc", "igammac": "gammaincc"}.get(part, part), None
+        )
+    return function

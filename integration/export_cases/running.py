@@ -61,21 +61,21 @@ def read_rows() -> list[Row]:
 
 def names(jax: Any) -> dict[str, Any]:
     """What the expressions may use."""
-    found: dict[str, Any] = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "np": np}
-    found |= {"X": X, "M": M, "A": A, "W": W, "BIG": BIG, "KEY": jax.random.key(11)}
+    namespace: dict[str, Any] = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "np": np}
+    namespace |= {"X": X, "M": M, "A": A, "W": W, "BIG": BIG, "KEY": jax.random.key(11)}
     grid = np.array(jax.devices()[:8])
     if grid.size == 8:
         mesh = jax.sharding.Mesh(grid.reshape(4, 2), ("a", "b"))
         sharding = lambda *spec: jax.sharding.NamedSharding(mesh, jax.P(*spec))
-        found |= {"MESH": mesh, "P": jax.P, "SH": sharding}
-        found["over"] = lambda *spec: partial(jax.device_put, device=sharding(*spec))
+        namespace |= {"MESH": mesh, "P": jax.P, "SH": sharding}
+        namespace["over"] = lambda *spec: partial(jax.device_put, device=sharding(*spec))
 
     @jax.custom_vjp
     def clipped(x):
         return x * 2
 
     clipped.defvjp(lambda x: (x * 2, None), lambda _, ct: (jax.numpy.clip(ct, -0.5, 0.5),))
-    return {**found, "clipped": clipped}
+    return {**namespace, "clipped": clipped}
 
 
 def function_of(jax: Any, row: Row, scope: dict[str, Any]) -> tuple[Any, list[Any]]:
@@ -96,13 +96,13 @@ def export(jax: Any, row: Row, fun: Any, args: list[Any]) -> Any:
 
 def leaves(jax: Any, tree: Any) -> list[np.ndarray]:
     """The arrays of a result; of random keys their words."""
-    found = []
+    problems = []
     for x in map(asarray, jax.tree.leaves(tree)):
         if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
             x = jax.random.key_data(x)
         # Files of NumPy have no bfloat16.
-        found.append(np.asarray(x, np.float32 if x.dtype.name == "bfloat16" else None))
-    return found
+        problems.append(np.asarray(x, np.float32 if x.dtype.name == "bfloat16" else None))
+    return problems
 
 
 def asarray(x: Any) -> Any:
@@ -117,10 +117,10 @@ def dynamic(row: Row, args: list[Any]) -> list[Any]:
 
 def values(jax: Any, row: Row, call: Any, args: list[Any], gradient: bool) -> list[np.ndarray]:
     """What a function computes as it stands and compiled, and its derivative, as arrays."""
-    found = leaves(jax, call(*args)) + leaves(jax, jax.jit(call)(*args))
+    outcome = leaves(jax, call(*args)) + leaves(jax, jax.jit(call)(*args))
     if gradient:
-        found += leaves(jax, gradients(jax, call, args))
-    return found
+        outcome += leaves(jax, gradients(jax, call, args))
+    return outcome
 
 
 def gradients(jax: Any, call: Any, args: list[Any]) -> Any:
@@ -128,16 +128,16 @@ def gradients(jax: Any, call: Any, args: list[Any]) -> Any:
     jnp = jax.numpy
     flat, tree = jax.tree.flatten(args)
     inexact = lambda x: jnp.issubdtype(asarray(x).dtype, jnp.floating)
-    where = [i for i, x in enumerate(flat) if inexact(x)]
+    positions = [i for i, x in enumerate(flat) if inexact(x)]
 
     def total(some: list[Any]) -> Any:
-        given = list(flat)
-        for i, x in zip(where, some, strict=True):
-            given[i] = x
-        results = jax.tree.leaves(call(*jax.tree.unflatten(tree, given)))
+        replaced = list(flat)
+        for i, x in zip(positions, some, strict=True):
+            replaced[i] = x
+        results = jax.tree.leaves(call(*jax.tree.unflatten(tree, replaced)))
         return sum((jnp.sum(r * 1.5) for r in results if inexact(r)), jnp.float32(0))
 
-    return jax.grad(total)([jnp.asarray(flat[i]) for i in where]) if where else ()
+    return jax.grad(total)([jnp.asarray(flat[i]) for i in positions]) if positions else ()
 
 
 def write(jax: Any, row: Row, path: Path, **options: Any) -> None:
@@ -154,24 +154,24 @@ def read(jax: Any, row: Row, path: Path, gradient: bool = True) -> list[np.ndarr
     return values(jax, row, call, dynamic(row, args), gradient and row.smooth)
 
 
-def main(library: str, folder: Path, wanted: list[str]) -> None:
+def main(library: str, folder: Path, selected: list[str]) -> None:
     """Read all files of Ricci's in a folder; as JAX, write those of JAX as well."""
     jax: Any = importlib.import_module(library)
     importlib.import_module(f"{library}.export")
     outcomes = {}
     for row in read_rows():
-        if row.name not in wanted:
+        if row.name not in selected:
             continue
         with jax.enable_x64(row.wide):
             try:
                 if library == "jax":
                     write(jax, row, folder / f"{row.file}.jax")
                     fun, args = function_of(jax, row, names(jax))
-                    given = dynamic(row, args)
-                    static = args[len(given) :]
+                    operands = dynamic(row, args)
+                    static = args[len(operands) :]
                     call = lambda *xs, fun=fun, static=static: fun(*xs, *static)
-                    own = values(jax, row, call, given, row.smooth)
-                    np.savez(folder / f"{row.file}.expected.npz", *own)
+                    results = values(jax, row, call, operands, row.smooth)
+                    np.savez(folder / f"{row.file}.expected.npz", *results)
                 np.savez(
                     folder / f"{row.file}.{library}.npz",
                     *read(jax, row, folder / f"{row.file}.ricci_for_{library}"),

@@ -76,14 +76,14 @@ class Probe:
 
 def probes(case: Case) -> list[Probe]:
     """Return what is computed of a case, each as a function of named inputs."""
-    found = []
+    listed = []
     if "value" in case.probes:
-        found.append(Probe("value", _lambda(case.inputs, case.source), case.inputs))
+        listed.append(Probe("value", _lambda(case.inputs, case.source), case.inputs))
     if {"jvp", "vjp"} & set(case.probes):
-        found += _derivatives(case)
+        listed += _derivatives(case)
     if "vmap" in case.probes:
-        found += _mapped(case)
-    return found
+        listed += _mapped(case)
+    return listed
 
 
 def _lambda(inputs: Iterable[str], body: str) -> str:
@@ -93,16 +93,16 @@ def _lambda(inputs: Iterable[str], body: str) -> str:
 def _derivatives(case: Case) -> list[Probe]:
     by = ", ".join(case.diff)
     partial = f"lambda {by}: {case.source}"
-    found = []
+    listed = []
     if "jvp" in case.probes:
         tangents = {f"d{name}": _direction(case.inputs[name]) for name in case.diff}
         body = f"jax.jvp({partial}, ({by},), ({', '.join(tangents)},))"
         inputs = {**case.inputs, **tangents}
-        found.append(Probe("jvp", _lambda(inputs, body), inputs))
+        listed.append(Probe("jvp", _lambda(inputs, body), inputs))
     if "vjp" in case.probes:
         pulled = f"(lambda o, pull: pull(jax.tree.map(direction, o)))(*jax.vjp({partial}, {by}))"
-        found.append(Probe("vjp", _lambda(case.inputs, pulled), case.inputs))
-    return found
+        listed.append(Probe("vjp", _lambda(case.inputs, pulled), case.inputs))
+    return listed
 
 
 def _mapped(case: Case) -> list[Probe]:
@@ -110,7 +110,7 @@ def _mapped(case: Case) -> list[Probe]:
     choices = [("all", case.mapped, 1)]
     if len(case.mapped) > 1:
         choices += [(name, (name,), 99) for name in case.mapped]
-    found = []
+    listed = []
     for label, names, place in choices:
         axes = [min(place, np.ndim(v)) if k in names else None for k, v in case.inputs.items()]
         inputs = {
@@ -119,8 +119,8 @@ def _mapped(case: Case) -> list[Probe]:
         }
         call = _lambda(case.inputs, case.source)
         body = f"jax.vmap({call}, {tuple(axes)})({', '.join(case.inputs)})"
-        found.append(Probe(f"vmap over {label}", _lambda(inputs, body), inputs))
-    return found
+        listed.append(Probe(f"vmap over {label}", _lambda(inputs, body), inputs))
+    return listed
 
 
 def _batched(value: np.ndarray, axis: int) -> np.ndarray:
@@ -143,19 +143,19 @@ def _asked(case: Case, whole: bool) -> Case:
 def _requests(case: Case) -> list[Request]:
     """The printed program of each computation, and one compiled program for all of them."""
     config = {"jax_enable_x64": True} if case.x64 else None
-    found = probes(case)
-    requests = [Request(PRELUDE + p.function, p.inputs, config, "jaxpr") for p in found]
-    if found and not case.programs_only:
-        requests.append(_together(found, config))
+    case_probes = probes(case)
+    requests = [Request(PRELUDE + p.function, p.inputs, config, "jaxpr") for p in case_probes]
+    if case_probes and not case.programs_only:
+        requests.append(_together(case_probes, config))
     if "eager" in case.probes:
         requests.append(Request(case.source, case.inputs, config))
     return requests
 
 
-def _together(found: list[Probe], config: Any) -> Request:
+def _together(parts: list[Probe], config: Any) -> Request:
     inputs: dict[str, Any] = {}
     calls = []
-    for number, probe in enumerate(found):
+    for number, probe in enumerate(parts):
         renamed = {f"{key}_{number}": value for key, value in probe.inputs.items()}
         inputs |= renamed
         calls.append(f"{probe.name!r}: ({probe.function})({', '.join(renamed)})")
@@ -214,15 +214,17 @@ def _judge(
     oracle: Oracle,
 ) -> Outcome:
     outcome = Outcome(case)
-    found = probes(case)
-    for probe, mine, their in zip(found, ours, theirs, strict=False):
+    case_probes = probes(case)
+    for probe, mine, their in zip(case_probes, ours, theirs, strict=False):
         _compare_programs(outcome, probe.name, mine, their)
-    if found and not case.programs_only:
-        together = len(found)
+    if case_probes and not case.programs_only:
+        together = len(case_probes)
         if ours[together].error or theirs[together].error:
             # One computation spoilt the program of all: each by itself tells which.
-            alone = [_together([probe], requests[0].config) for probe in found]
-            for probe, mine, their in zip(found, *_both(alone, namespace, oracle), strict=True):
+            alone = [_together([probe], requests[0].config) for probe in case_probes]
+            for probe, mine, their in zip(
+                case_probes, *_both(alone, namespace, oracle), strict=True
+            ):
                 _compare_values(outcome, probe.name, mine, their)
         else:
             _compare_values(outcome, "", ours[together], theirs[together])
@@ -247,18 +249,18 @@ def _compare_values(outcome: Outcome, probe: str, ours: Result, theirs: Result) 
         _note(outcome, "value", probe, f"results {paths[0]}", f"results {paths[1]}")
         return
     for our, their in zip(ours.leaves, theirs.leaves, strict=True):
-        where = probe or our.path.split("'")[1]
+        location = probe or our.path.split("'")[1]
         for aspect in ("dtype", "shape", "weak type"):
             field_name = aspect.replace(" ", "_")
             mine, other = getattr(our, field_name), getattr(their, field_name)
             if mine != other:
-                _note(outcome, aspect, where, str(mine), str(other), f"of result{our.path}")
+                _note(outcome, aspect, location, str(mine), str(other), f"of result{our.path}")
         if our.kind != their.kind or our.shape != their.shape:
-            _note(outcome, "value", where, our.kind, their.kind, f"of result{our.path}")
+            _note(outcome, "value", location, our.kind, their.kind, f"of result{our.path}")
             continue
         if outcome.case.exact:
             alike = replace(our, dtype=their.dtype, weak_type=their.weak_type)
-            _compare_leaf(outcome, where, alike, their)
+            _compare_leaf(outcome, location, alike, their)
 
 
 def _compare_errors(outcome: Outcome, probe: str, ours: Result, theirs: Result) -> bool:

@@ -65,16 +65,16 @@ def light() -> Oracle:
 def differences(calls: Iterable[Call]) -> list[Difference]:
     """Return every difference found in the calls, those with a reason too."""
     calls = list(calls)
-    found = _typed([call for call in calls if call.programs_only])
+    disagreements = _typed([call for call in calls if call.programs_only])
     calls = [call for call in calls if not call.programs_only]
     computed = [(call, Probe("eager", call.source, call.inputs)) for call in calls
                 if "eager" in call.probes]  # fmt: skip
     answers = _answers([Request(p.function, p.inputs, _config(call)) for call, p in computed])
     for (call, probe), results in zip(computed, answers, strict=True):
-        found += _judge(call, probe.name, results)
+        disagreements += _judge(call, probe.name, results)
     for wide in (False, True):
-        found += _compiled([call for call in calls if call.x64 is wide])
-    return found
+        disagreements += _compiled([call for call in calls if call.x64 is wide])
+    return disagreements
 
 
 def _typed(calls: list[Call]) -> list[Difference]:
@@ -85,13 +85,15 @@ def _typed(calls: list[Call]) -> list[Difference]:
     parts = [(call, probe) for call in calls for probe in _probes(call)]
     parts += [(call, Probe("eager", call.source, call.inputs)) for call in calls
               if not _probes(call)]  # fmt: skip
-    found = []
+    differences = []
     for (call, probe), results in zip(parts, _answers(map(_type_request, parts)), strict=True):
         text = None if results[2].error else _unlike(call, "xla", results[0], results[2])
         if text:
-            given = reason(call, "xla", probe.name, text)
-            found.append(Difference("xla", f"the type of {probe.name}", call, text, given))
-    return found
+            explanation = reason(call, "xla", probe.name, text)
+            differences.append(
+                Difference("xla", f"the type of {probe.name}", call, text, explanation)
+            )
+    return differences
 
 
 def _type_request(part: tuple[Call, Probe]) -> Request:
@@ -129,34 +131,34 @@ def _together(parts: list[tuple[Call, Probe]]) -> Request:
 
 
 def _compiled(calls: list[Call]) -> list[Difference]:
-    found, spoilt = _grouped([(call, probe) for call in calls for probe in _probes(call)])
+    differences, spoilt = _grouped([(call, probe) for call in calls for probe in _probes(call)])
     # One computation spoils the program of all: tracing each tells which, and costs little.
     traced = _answers([_traced(call, probe) for call, probe in spoilt])
     sound = []
     for part, results in zip(spoilt, traced, strict=True):
         if any(result.error for result in results):
-            found += _judge(*_named(part), tuple(_emptied(result) for result in results))
+            differences += _judge(*_named(part), tuple(_emptied(result) for result in results))
         else:
             sound.append(part)
     more, spoilt = _grouped(sound)
     answers = _answers([_together([part]) for part in spoilt])
     for part, results in zip(spoilt, answers, strict=True):
         more += _judge(*_named(part), tuple(_part(result, 0) for result in results))
-    return found + more
+    return differences + more
 
 
 def _grouped(parts: list[tuple[Call, Probe]]) -> tuple[list[Difference], list[Any]]:
     """Judge the computations in programs of several; also return those of programs that failed."""
     groups = [parts[i : i + PROGRAM] for i in range(0, len(parts), PROGRAM)]
-    found: list[Difference] = []
+    differences: list[Difference] = []
     spoilt: list[tuple[Call, Probe]] = []
     for group, results in zip(groups, _answers(map(_together, groups)), strict=True):
         if any(result.error for result in results):
             spoilt += group
             continue
         for number, part in enumerate(group):
-            found += _judge(*_named(part), tuple(_part(result, number) for result in results))
-    return found, spoilt
+            differences += _judge(*_named(part), tuple(_part(result, number) for result in results))
+    return differences, spoilt
 
 
 def _emptied(result: Result) -> Result:
@@ -173,9 +175,9 @@ def _traced(call: Call, probe: Probe) -> Request:
 
 def _probes(call: Call) -> list[Probe]:
     """The computations of a call that are compiled; of mapped ones the first two."""
-    found = probes(call)
-    mapped = [probe for probe in found if probe.name.startswith("vmap")]
-    return [probe for probe in found if probe not in mapped[2:]]
+    case_probes = probes(call)
+    mapped = [probe for probe in case_probes if probe.name.startswith("vmap")]
+    return [probe for probe in case_probes if probe not in mapped[2:]]
 
 
 def _part(result: Result, number: int) -> Result:
@@ -183,8 +185,8 @@ def _part(result: Result, number: int) -> Result:
     prefix = f"['{number}']"
     if result.error:
         return result
-    own = (leaf for leaf in result.leaves if leaf.path.startswith(prefix))
-    return Result(tuple(replace(x, path=x.path.removeprefix(prefix)) for x in own), None)
+    inner = (leaf for leaf in result.leaves if leaf.path.startswith(prefix))
+    return Result(tuple(replace(x, path=x.path.removeprefix(prefix)) for x in inner), None)
 
 
 def _answers(requests: Iterable[Request]) -> list[tuple[Result, Result, Result]]:
@@ -212,23 +214,25 @@ def _answers(requests: Iterable[Request]) -> list[tuple[Result, Result, Result]]
     ]
     for thread in threads:
         thread.join()
-    for answer in results.values():
-        if isinstance(answer, Exception):
-            raise answer
+    for result in results.values():
+        if isinstance(result, Exception):
+            raise result
     return list(zip(ours, results["reference"], results["theirs"], strict=True))
 
 
 def _judge(call: Call, probe: str, results: tuple[Result, ...]) -> list[Difference]:
     ours, reference, theirs = results
-    found = _against_numpy(call, probe, results) if probe in ("eager", "value") else []
+    differences = _against_numpy(call, probe, results) if probe in ("eager", "value") else []
     if call.bad is (theirs.error is None):
         text = f"must raise: {call.bad}; JAX: {theirs.error or 'a value'}"
-        found.append(Difference("table", probe, call, text, reason(call, "table", probe, text)))
+        differences.append(
+            Difference("table", probe, call, text, reason(call, "table", probe, text))
+        )
     for side, result in (("xla", ours), ("reference", reference)):
         text = _unlike(call, side, result, theirs)
         if text:
-            found.append(Difference(side, probe, call, text, reason(call, side, probe, text)))
-    return found
+            differences.append(Difference(side, probe, call, text, reason(call, side, probe, text)))
+    return differences
 
 
 def _unlike(call: Call, side: str, ours: Result, theirs: Result) -> str | None:

@@ -73,12 +73,12 @@ def raising(fun: Callable[[], Any]) -> Callable[[Tools], Any]:
 
 # Observers, by topic.
 
-kept: list[Any] = []
+leaked: list[Any] = []
 
 
 def leak() -> None:
-    kept.clear()
-    jit(lambda x: kept.append(x) or x * 2)(1.0)
+    leaked.clear()
+    jit(lambda x: leaked.append(x) or x * 2)(1.0)
 
 
 def use_key_twice() -> None:
@@ -166,11 +166,11 @@ def frames_in_traceback(tools: Tools) -> bool:
     try:
         lax.add(jnp.ones(2), jnp.ones(3))
     except TypeError as error:
-        tb, found = error.__traceback__, False
+        tb, has_own_frame = error.__traceback__, False
         while tb is not None:
-            found = found or tb.tb_frame.f_globals["__name__"].startswith("ricci")
+            has_own_frame = has_own_frame or tb.tb_frame.f_globals["__name__"].startswith("ricci")
             tb = tb.tb_next
-        return found
+        return has_own_frame
     raise AssertionError("shapes that differ cannot be added")
 
 
@@ -210,8 +210,8 @@ def move_between_devices() -> None:
     devices = ricci.devices()
     x = jnp.ones(4)  # may be moved, as it is not committed
     mesh = Mesh(np.array(devices[:2]), ("x",))
-    where = ricci.sharding.NamedSharding(mesh, ricci.sharding.PartitionSpec("x"))
-    jit(lambda x: x + 1, in_shardings=where)(x)
+    sharding = ricci.sharding.NamedSharding(mesh, ricci.sharding.PartitionSpec("x"))
+    jit(lambda x: x + 1, in_shardings=sharding)(x)
 
 
 def dumped(tools: Tools) -> list[tuple[str, bool]]:
@@ -253,10 +253,10 @@ def cached(least_seconds: float | None = 0.0) -> Callable[[Tools], int]:
                         return x * 11
 
                 jit(scaled)(1.0)
-        found = list(folder.glob("*.program"))
-        for file in found:
+        programs = list(folder.glob("*.program"))
+        for file in programs:
             file.unlink()
-        return len(found)
+        return len(programs)
 
     return observe
 
@@ -266,10 +266,10 @@ def cached_in_a_folder(tools: Tools) -> bool:
     tools.monkeypatch.chdir(tools.folder)
     with config.state("jax_persistent_cache_min_compile_time_secs")(0):
         jit(lambda x: x * 12)(1.0)
-    found = list(tools.folder.rglob("*.program"))
-    for file in found:
+    programs = list(tools.folder.rglob("*.program"))
+    for file in programs:
         file.unlink()
-    return bool(found)
+    return bool(programs)
 
 
 def broken_cache(tools: Tools) -> str:
@@ -293,10 +293,10 @@ def compiled_with(attribute: str) -> Callable[[Tools], Any]:
     """What XLA is told about how to compile."""
 
     def observe(tools: Tools) -> Any:
-        found = [compile_options(ricci.devices()[:1])]  # parts do not keep the whole alive
+        parts = [compile_options(ricci.devices()[:1])]  # parts do not keep the whole alive
         for name in attribute.split("."):
-            found.append(getattr(found[-1], name))
-        return found[-1]
+            parts.append(getattr(parts[-1], name))
+        return parts[-1]
 
     return observe
 
@@ -305,13 +305,13 @@ def told_to_cpu(argument: str) -> Callable[[Tools], Any]:
     """What jaxlib is told when it makes the client of the CPU."""
 
     def observe(tools: Tools) -> Any:
-        given = {}
+        received = {}
         with tools.monkeypatch.context() as patch:
             patch.setattr(
-                load_xla_client(), "make_cpu_client", lambda **kwargs: given.update(kwargs)
+                load_xla_client(), "make_cpu_client", lambda **kwargs: received.update(kwargs)
             )
             _cpu_client.make_cpu_client({})
-        return given[argument]
+        return received[argument]
 
     return observe
 
@@ -327,18 +327,21 @@ def chosen_platforms(tools: Tools) -> list[str] | str:
 
 
 def chosen_collectives(tools: Tools) -> str:
-    made = []
+    created = []
     with tools.monkeypatch.context() as patch:
         patch.setattr(
-            runtime, "make_gloo_tcp_collectives", lambda **kwargs: made.append("gloo"), raising=True
+            runtime,
+            "make_gloo_tcp_collectives",
+            lambda **kwargs: created.append("gloo"),
+            raising=True,
         )
         patch.setattr(
             runtime,
             "make_mpi_collectives",
-            lambda: made.append("mpi") or type("Mpi", (), {"Init": lambda self: None})(),
+            lambda: created.append("mpi") or type("Mpi", (), {"Init": lambda self: None})(),
         )
         _cpu_client.cpu_cluster({"client": object(), "process_id": 0, "num_processes": 1})
-    return made[0]
+    return created[0]
 
 
 def decomposition_on_gpu(tools: Tools) -> str:

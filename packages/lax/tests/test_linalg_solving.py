@@ -48,17 +48,17 @@ def positive(*shape, dtype="float32"):
     return (x @ adjoint(x) + np.eye(shape[-1])).astype(dtype)
 
 
-def close(found, expected):
-    found = np.asarray(found)
-    digits = 2e-4 if found.dtype.itemsize <= (8 if found.dtype.kind == "c" else 4) else 1e-10
-    np.testing.assert_allclose(found, expected, digits, digits)
+def close(actual, expected):
+    actual = np.asarray(actual)
+    digits = 2e-4 if actual.dtype.itemsize <= (8 if actual.dtype.kind == "c" else 4) else 1e-10
+    np.testing.assert_allclose(actual, expected, digits, digits)
 
 
 def printed():
     """What JAX prints, by title."""
     for part in DATA.read_text().split("### ")[1:]:
-        title, _, rest = part.partition("\n")
-        source, _, text = rest.partition("\n--->\n")
+        title, _, body = part.partition("\n")
+        source, _, text = body.partition("\n--->\n")
         lines = [line.removesuffix("|") for line in text.splitlines()]
         yield pytest.param(source, "\n".join(lines), id=title)
 
@@ -106,9 +106,9 @@ def test_cholesky_converts_integers_that_it_symmetrizes(backend, dtype, squared)
 
 def test_cholesky_update_is_the_factor_of_the_updated_matrix(backend):
     r, w = np.triu(positive(3, 3)), values(3, seed=1)
-    found = np.asarray(linalg.cholesky_update(r, w))
-    close(found.T @ found, r.T @ r + np.outer(w, w))
-    close(np.tril(found, -1), np.zeros((3, 3)))
+    result = np.asarray(linalg.cholesky_update(r, w))
+    close(result.T @ result, r.T @ r + np.outer(w, w))
+    close(np.tril(result, -1), np.zeros((3, 3)))
 
 
 # symmetric_product
@@ -117,8 +117,8 @@ def test_cholesky_update_is_the_factor_of_the_updated_matrix(backend):
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_symmetric_product(backend, batch):
     a, c = values(*batch, 3, 2), positive(*batch, 3, 3)
-    found = linalg.symmetric_product(a, c, alpha=2.0, beta=0.5, symmetrize_output=True)
-    close(found, 2 * a @ adjoint(a) + c / 2)
+    result = linalg.symmetric_product(a, c, alpha=2.0, beta=0.5, symmetrize_output=True)
+    close(result, 2 * a @ adjoint(a) + c / 2)
 
 
 # triangular_solve
@@ -145,16 +145,16 @@ def test_triangular_solve_with_every_flag(backend, dtype, flags):
     with enable_x64(True):
         a = values(2, 3, 3, dtype=dtype) + np.asarray(3 * np.eye(3), dtype)
         b = values(2, *((3, 4) if options["left_side"] else (4, 3)), dtype=dtype, seed=1)
-        found = linalg.triangular_solve(a, b, **options)
-        close(found, solved(a, b, **options))
+        result = linalg.triangular_solve(a, b, **options)
+        close(result, solved(a, b, **options))
 
 
 @pytest.mark.parametrize("left_side", [False, True])
 def test_triangular_solve_takes_one_vector_for_each_matrix(backend, left_side):
     a, b = values(2, 3, 3) + 3 * np.eye(3, dtype=F32), values(2, 3, seed=1)
-    found = linalg.triangular_solve(a, b, left_side=left_side)
+    result = linalg.triangular_solve(a, b, left_side=left_side)
     matrices = np.triu(a) if left_side else np.swapaxes(np.triu(a), -1, -2)
-    close(found, np.linalg.solve(matrices, b[..., None])[..., 0])
+    close(result, np.linalg.solve(matrices, b[..., None])[..., 0])
 
 
 @pytest.mark.parametrize("left_side", [False, True])
@@ -176,9 +176,9 @@ def test_triangular_solve_is_batched(backend, left_side, in_axes):
 def test_triangular_solve_of_a_singular_matrix_is_not_finite(backend):
     a, b = np.zeros((2, 2), F32), np.ones((2, 1), F32)
     with np.errstate(all="ignore"):
-        found = np.asarray(linalg.triangular_solve(a, b, left_side=True))
-    assert np.isnan(found[0, 0])
-    assert found[1, 0] == np.inf
+        result = np.asarray(linalg.triangular_solve(a, b, left_side=True))
+    assert np.isnan(result[0, 0])
+    assert result[1, 0] == np.inf
 
 
 # lu
@@ -206,8 +206,8 @@ def test_lu_factors(backend, dtype, shape):
     [([[1, 2], [2, 4]], [[2, 4], [0.5, 0]]), ([[0, 0], [0, 0]], [[0, 0], [0, 0]])],
 )
 def test_lu_of_a_singular_matrix_is_finite(backend, x, expected):
-    found = np.asarray(linalg.lu(np.array(x, F32))[0])
-    assert np.array_equal(found, np.array(expected, F32))
+    result = np.asarray(linalg.lu(np.array(x, F32))[0])
+    assert np.array_equal(result, np.array(expected, F32))
 
 
 @pytest.mark.parametrize(("pivots", "size"), [([2, 1, 2], 4), ([[1, 1], [0, 1]], 2), ([], 3)])
@@ -217,9 +217,9 @@ def test_pivots_are_exchanges_one_after_another(backend, pivots, size):
     for place in np.ndindex(*pivots.shape[:-1]):
         for i, j in enumerate(pivots[place]):
             expected[place][[i, j]] = expected[place][[j, i]]
-    found = np.asarray(linalg.lu_pivots_to_permutation(pivots, size))
-    assert found.dtype == np.int32
-    assert np.array_equal(found, expected)
+    result = np.asarray(linalg.lu_pivots_to_permutation(pivots, size))
+    assert result.dtype == np.int32
+    assert np.array_equal(result, expected)
 
 
 # tridiagonal_solve
@@ -241,10 +241,10 @@ def test_tridiagonal_solve(backend, dtype, perturb_singular, n):
     with enable_x64(True):
         dl, d, du = (values(2, n, dtype=dtype, seed=seed) for seed in range(3))
         b = values(2, n, 3, dtype=dtype, seed=3)
-        found = linalg.tridiagonal_solve(dl, d, du, b, perturb_singular=perturb_singular)
+        result = linalg.tridiagonal_solve(dl, d, du, b, perturb_singular=perturb_singular)
     expected = np.linalg.solve(dense(dl, d, du), b)
     scale = np.max(np.abs(expected))
-    close(np.asarray(found) / scale, expected / scale)
+    close(np.asarray(result) / scale, expected / scale)
 
 
 def test_tridiagonal_solve_ignores_elements_outside_of_the_matrix(backend):
@@ -256,8 +256,8 @@ def test_tridiagonal_solve_ignores_elements_outside_of_the_matrix(backend):
 def test_a_singular_tridiagonal_matrix_gives_nan_or_large_numbers(backend):
     zeros, b = np.zeros(3, F32), np.ones((3, 1), F32)
     assert np.all(np.isnan(np.asarray(linalg.tridiagonal_solve(zeros, zeros, zeros, b))))
-    found = linalg.tridiagonal_solve(zeros, zeros, zeros, b, perturb_singular=True)
-    assert np.array_equal(np.asarray(found), np.full((3, 1), 2.0**126, F32))
+    result = linalg.tridiagonal_solve(zeros, zeros, zeros, b, perturb_singular=True)
+    assert np.array_equal(np.asarray(result), np.full((3, 1), 2.0**126, F32))
 
 
 # Matrices without elements
@@ -282,9 +282,9 @@ EMPTY = [
 
 @pytest.mark.parametrize(("fun", "shapes", "expected"), EMPTY)
 def test_solvers_accept_empty_operands(backend, fun, shapes, expected):
-    found = fun(*(np.eye(*s, dtype=F32) if len(s) == 2 else np.zeros(s, F32) for s in shapes))
-    found = found if isinstance(found, tuple | list) else (found,)
-    assert [np.shape(x) for x in found] == expected
+    results = fun(*(np.eye(*s, dtype=F32) if len(s) == 2 else np.zeros(s, F32) for s in shapes))
+    results = results if isinstance(results, tuple | list) else (results,)
+    assert [np.shape(x) for x in results] == expected
 
 
 # Derivatives that are not there

@@ -21,9 +21,9 @@ def test_types_are_jaxs(types, outcome):
     wrong = []
     for row in rows.splitlines():
         arguments, _, expected = row.rpartition(" -> ")
-        found = outcome(f"jnp.{name}({arguments})")
-        if expected not in (found if isinstance(found, list) else [found]):
-            wrong.append(f"{name}({arguments}) gives {found}, not {expected}")
+        result = outcome(f"jnp.{name}({arguments})")
+        if expected not in (result if isinstance(result, list) else [result]):
+            wrong.append(f"{name}({arguments}) gives {result}, not {expected}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -35,17 +35,17 @@ PLAIN = "sum prod mean var std max min any all ptp median argmax argmin cumsum c
 @pytest.mark.parametrize("name", PLAIN.split())
 def test_value_is_numpys(name, axis, backend):
     for x in (M, N):
-        found = getattr(jnp, name)(jnp.asarray(x), axis=axis)
-        np.testing.assert_allclose(found, getattr(np, name)(x, axis=axis), rtol=1e-6)
+        result = getattr(jnp, name)(jnp.asarray(x), axis=axis)
+        np.testing.assert_allclose(result, getattr(np, name)(x, axis=axis), rtol=1e-6)
 
 
 @pytest.mark.parametrize("axis", [None, 0, (0, 1), (1,)])
 @pytest.mark.parametrize("name", "sum prod mean var std max min any all count_nonzero".split())
 def test_keepdims_is_numpys(name, axis, backend):
-    found = getattr(jnp, name)(jnp.asarray(M), axis=axis, keepdims=True)
+    result = getattr(jnp, name)(jnp.asarray(M), axis=axis, keepdims=True)
     expected = getattr(np, name)(M, axis=axis, keepdims=True)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 @pytest.mark.sampled(22)
@@ -56,21 +56,21 @@ def test_keepdims_is_numpys(name, axis, backend):
     "nanargmax nanargmin".split(),
 )
 def test_nan_functions_are_numpys(name, axis, backend):
-    found = getattr(jnp, name)(jnp.asarray(NAN), axis=axis)
-    np.testing.assert_allclose(found, getattr(np, name)(NAN, axis=axis), rtol=1e-6)
+    result = getattr(jnp, name)(jnp.asarray(NAN), axis=axis)
+    np.testing.assert_allclose(result, getattr(np, name)(NAN, axis=axis), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", "sum prod mean var std any all".split())
 def test_where_is_numpys(name, backend):
     mask = M > 0
-    found = getattr(jnp, name)(jnp.asarray(M), axis=1, where=jnp.asarray(mask))
-    np.testing.assert_allclose(found, getattr(np, name)(M, axis=1, where=mask), rtol=1e-6)
+    result = getattr(jnp, name)(jnp.asarray(M), axis=1, where=jnp.asarray(mask))
+    np.testing.assert_allclose(result, getattr(np, name)(M, axis=1, where=mask), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["max", "min", "sum", "prod"])
 def test_initial_value_is_reduced_too(name, backend):
-    found = getattr(jnp, name)(jnp.asarray(M), initial=2)
-    np.testing.assert_allclose(found, getattr(np, name)(M, initial=2), rtol=1e-6)
+    result = getattr(jnp, name)(jnp.asarray(M), initial=2)
+    np.testing.assert_allclose(result, getattr(np, name)(M, initial=2), rtol=1e-6)
 
 
 @pytest.mark.parametrize("ddof", [0, 1, 0.5])
@@ -89,8 +89,8 @@ def test_short_floats_are_summed_in_float32(backend):
 def test_average_is_numpys(backend):
     weights = np.array([1.0, 2.0, 3.0], np.float32)
     np.testing.assert_allclose(jnp.average(M, 1, weights), np.average(M, 1, weights), rtol=1e-6)
-    found = jnp.average(M, axis=1, weights=weights, returned=True)
-    assert [part.shape for part in found] == [(2,), (2,)]
+    result = jnp.average(M, axis=1, weights=weights, returned=True)
+    assert [part.shape for part in result] == [(2,), (2,)]
 
 
 @pytest.mark.sampled(15)
@@ -99,8 +99,8 @@ def test_average_is_numpys(backend):
 def test_quantile_is_numpys(q, method, backend):
     x = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.0, 6.0], np.float32)
     expected = np.quantile(x, q, method=method)
-    for given in (q, jnp.asarray(q, np.float32)):
-        np.testing.assert_allclose(jnp.quantile(x, given, method=method), expected, rtol=1e-5)
+    for quantile in (q, jnp.asarray(q, np.float32)):
+        np.testing.assert_allclose(jnp.quantile(x, quantile, method=method), expected, rtol=1e-5)
 
 
 def test_quantile_along_axes(backend):
@@ -119,8 +119,8 @@ def test_quantile_along_axes(backend):
 
 
 def test_a_nan_makes_the_quantile_nan(backend):
-    found = jnp.quantile(NAN, 0.5, axis=0)
-    assert np.isnan(found).tolist() == [True, True, False, False]
+    result = jnp.quantile(NAN, 0.5, axis=0)
+    assert np.isnan(result).tolist() == [True, True, False, False]
 
 
 def test_cumulative_functions(backend):

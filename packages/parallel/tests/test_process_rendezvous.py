@@ -29,15 +29,15 @@ def meet(
     Args:
       ranks: of each other process, its number and what it takes for the number of processes.
     """
-    found: dict[int, object] = {}
+    outcomes: dict[int, object] = {}
 
     def run(position: int, call: object, *args: object) -> None:
         try:
-            found[position] = call(*args)
+            outcomes[position] = call(*args)
             if position == 0:
-                welcome(found[0][1])
+                welcome(outcomes[0][1])
         except RuntimeError as error:
-            found[position] = str(error)
+            outcomes[position] = str(error)
 
     calls = [(gather, address, address, count, limit, security)]
     calls += [(join, address, rank, of, limit, security) for rank, of in ranks]
@@ -46,36 +46,36 @@ def meet(
         thread.start()
     for thread in threads:
         thread.join(30)
-    return found
+    return outcomes
 
 
 def test_all_come(address):
-    found = meet(address, 3, (2, 3), (1, 3))
-    members, connections = found[0]
+    outcomes = meet(address, 3, (2, 3), (1, 3))
+    members, connections = outcomes[0]
     assert sorted(members) == [0, 1, 2] and sorted(connections) == [1, 2]
-    assert found[1][0].rank == 0
-    found[1][1].send({"heartbeat": 1})
+    assert outcomes[1][0].rank == 0
+    outcomes[1][1].send({"heartbeat": 1})
     connections[2].sock.settimeout(5)
     assert connections[2].receive() == [{"heartbeat": 1}]
 
 
 def test_missing_ranks_are_reported_to_the_others(address):
-    found = meet(address, 4, (2, 4), limit=0.5)
-    assert "waited 0.5 s" in found[0] and "ranks 1 and 3 did not come" in found[0]
-    assert "rank 2 (process" in found[0]
-    assert found[0] in found[1]
+    outcomes = meet(address, 4, (2, 4), limit=0.5)
+    assert "waited 0.5 s" in outcomes[0] and "ranks 1 and 3 did not come" in outcomes[0]
+    assert "rank 2 (process" in outcomes[0]
+    assert outcomes[0] in outcomes[1]
 
 
 def test_two_of_one_rank(address):
-    found = meet(address, 3, (1, 3), (1, 3))
-    assert "two processes are rank 1" in found[0]
-    assert all("two processes are rank 1" in found[i] for i in (1, 2))
+    outcomes = meet(address, 3, (1, 3), (1, 3))
+    assert "two processes are rank 1" in outcomes[0]
+    assert all("two processes are rank 1" in outcomes[i] for i in (1, 2))
 
 
 def test_other_numbers_of_processes(address):
-    found = meet(address, 2, (1, 5))
-    assert "num_processes=5" in found[0] and "num_processes=2" in found[0]
-    assert "num_processes=5" in found[1]
+    outcomes = meet(address, 2, (1, 5))
+    assert "num_processes=5" in outcomes[0] and "num_processes=2" in outcomes[0]
+    assert "num_processes=5" in outcomes[1]
 
 
 def test_a_missing_coordinator_is_reported(address, monkeypatch):
@@ -85,8 +85,10 @@ def test_a_missing_coordinator_is_reported(address, monkeypatch):
 
 
 def test_a_stranger_at_the_port_is_ignored(address):
-    found: dict[int, object] = {}
-    rank_0 = threading.Thread(target=lambda: found.setdefault(0, gather(address, address, 2, 5.0)))
+    outcomes: dict[int, object] = {}
+    rank_0 = threading.Thread(
+        target=lambda: outcomes.setdefault(0, gather(address, address, 2, 5.0))
+    )
     rank_0.start()
     host, port = split_address(address)
     while True:
@@ -96,30 +98,30 @@ def test_a_stranger_at_the_port_is_ignored(address):
         except ConnectionRefusedError:
             continue
     stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
-    other = threading.Thread(target=lambda: found.setdefault(1, join(address, 1, 2, 5.0)))
+    other = threading.Thread(target=lambda: outcomes.setdefault(1, join(address, 1, 2, 5.0)))
     other.start()
     rank_0.join(10)
-    welcome(found[0][1])
+    welcome(outcomes[0][1])
     other.join(10)
-    assert found[1][0].rank == 0
+    assert outcomes[1][0].rank == 0
     stranger.close()
 
 
 def test_one_that_comes_and_goes(address):
-    found: dict[int, str] = {}
+    outcomes: dict[int, str] = {}
 
     def run() -> None:
         try:
             gather(address, address, 3, 5.0)
         except RuntimeError as error:
-            found[0] = str(error)
+            outcomes[0] = str(error)
 
     rank_0 = threading.Thread(target=run)
     rank_0.start()
     connection = _greet_as(address, 1, 3)
     connection.close()
     rank_0.join(10)
-    assert "rank 1 (process" in found[0] and "still missing: rank 2" in found[0]
+    assert "rank 1 (process" in outcomes[0] and "still missing: rank 2" in outcomes[0]
 
 
 def _greet_as(address: str, rank: int, count: int) -> Connection:
@@ -164,8 +166,8 @@ def certificates(tmp_path_factory):
 
 def test_connections_are_encrypted(address, certificates):
     security = certificates._replace(mtls_peer_uri_prefix="spiffe://cluster/")
-    found = meet(address, 3, (1, 3), (2, 3), security=security)
-    (_, connections), (first, connection) = found[0], found[1]
+    outcomes = meet(address, 3, (1, 3), (2, 3), security=security)
+    (_, connections), (first, connection) = outcomes[0], outcomes[1]
     assert first.rank == 0
     connection.send({"heartbeat": "x" * 100_000})
     received = []
@@ -177,19 +179,19 @@ def test_connections_are_encrypted(address, certificates):
 
 def test_a_certificate_of_another_cluster(address, certificates):
     security = certificates._replace(mtls_peer_uri_prefix="spiffe://other/")
-    found = meet(address, 2, (1, 2), limit=0.5, security=security)
-    assert "rank 1 did not come" in found[0]
-    for text in found.values():
+    outcomes = meet(address, 2, (1, 2), limit=0.5, security=security)
+    assert "rank 1 did not come" in outcomes[0]
+    for text in outcomes.values():
         assert "names ['spiffe://cluster/worker']" in text and "'spiffe://other/'" in text
 
 
 def test_a_process_without_a_certificate(address, certificates):
-    found: dict[int, str] = {}
+    outcomes: dict[int, str] = {}
 
     def run(rank: int, call, *args: object) -> None:
         with pytest.raises(RuntimeError) as error:
             call(*args)
-        found[rank] = str(error.value)
+        outcomes[rank] = str(error.value)
 
     rank_0 = threading.Thread(target=run, args=(0, gather, address, address, 2, 1.0, certificates))
     rank_1 = threading.Thread(target=run, args=(1, join, address, 1, 2, 1.0))
@@ -197,5 +199,5 @@ def test_a_process_without_a_certificate(address, certificates):
     rank_1.start()
     rank_0.join(20)
     rank_1.join(20)
-    assert "rank 1 did not come" in found[0] and "A connection was refused" in found[0]
-    assert "did not reach the coordinator" in found[1]
+    assert "rank 1 did not come" in outcomes[0] and "A connection was refused" in outcomes[0]
+    assert "did not reach the coordinator" in outcomes[1]

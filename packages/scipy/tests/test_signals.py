@@ -18,8 +18,8 @@ METHODS = ("BFGS", "l-bfgs-experimental-do-not-rely-on-this")
 @pytest.mark.parametrize("window", ["hann", "hamming", ("kaiser", 3.0), ("tukey", 0.5)])
 def test_inverse_short_time_transform_gives_the_signal_back(window):
     _, _, z = signal.stft(X, nperseg=16, window=window)
-    _, found = signal.istft(z, nperseg=16, window=window)
-    np.testing.assert_allclose(found[:100], X, atol=1e-5)
+    _, result = signal.istft(z, nperseg=16, window=window)
+    np.testing.assert_allclose(result[:100], X, atol=1e-5)
 
 
 def test_power_spectrum_holds_the_variance():
@@ -53,52 +53,56 @@ def test_detrend_of_an_array_without_elements():
 def test_minimum_of_a_curved_valley(method):
     valley = lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (1.0 - x[0]) ** 2
     run = lambda x: optimize.minimize(valley, x, method=method)
-    found = vmap(run)(np.float32([[-1.2, 1.0], [2.0, 2.0]]))
-    np.testing.assert_allclose(found.x, 1.0, atol=1e-3)
-    assert found.success.all()
+    result = vmap(run)(np.float32([[-1.2, 1.0], [2.0, 2.0]]))
+    np.testing.assert_allclose(result.x, 1.0, atol=1e-3)
+    assert result.success.all()
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_minimize_without_a_minimum_is_not_a_success(method):
-    found = optimize.minimize(lambda x: jnp.sum(x) * np.nan, np.zeros(2, np.float32), method=method)
-    assert not found.success
+    result = optimize.minimize(
+        lambda x: jnp.sum(x) * np.nan, np.zeros(2, np.float32), method=method
+    )
+    assert not result.success
 
 
 def test_interpolation_of_a_plane_is_exact():
     grid = (np.float32([0.0, 1.0, 4.0]), np.float32([0.0, 2.0]))
     values = grid[0][:, None] - 2 * grid[1]
     points = np.float32([[0.5, 0.5], [3.0, 1.0]])
-    found = interpolate.RegularGridInterpolator(grid, values)(points)
-    np.testing.assert_allclose(found, points[:, 0] - 2 * points[:, 1], atol=1e-6)
+    result = interpolate.RegularGridInterpolator(grid, values)(points)
+    np.testing.assert_allclose(result, points[:, 0] - 2 * points[:, 1], atol=1e-6)
 
 
 def test_map_coordinates_outside_follows_the_mode():
-    found = ndimage.map_coordinates(np.float32([1.0, 2.0]), [np.float32([-5.0, 9.0])], 1, "nearest")
-    assert found.tolist() == [1.0, 2.0]
+    result = ndimage.map_coordinates(
+        np.float32([1.0, 2.0]), [np.float32([-5.0, 9.0])], 1, "nearest"
+    )
+    assert result.tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("seq", ["xyz", "XYZ", "zxz", "ZYX"])
 def test_euler_angles_give_the_rotation_back(seq):
-    given = Rotation.from_quat(np.float32([[1, 2, 3, 4], [-1, 0.5, 0.2, -0.3]]))
-    found = Rotation.from_euler(seq, given.as_euler(seq))
-    np.testing.assert_allclose(found.as_matrix(), given.as_matrix(), atol=1e-5)
+    rotation = Rotation.from_quat(np.float32([[1, 2, 3, 4], [-1, 0.5, 0.2, -0.3]]))
+    result = Rotation.from_euler(seq, rotation.as_euler(seq))
+    np.testing.assert_allclose(result.as_matrix(), rotation.as_matrix(), atol=1e-5)
 
 
 def test_forms_of_a_rotation_agree():
-    given = Rotation.from_quat(np.float32([[1, 2, 3, 4], [0, 0, 0, 1], [1, 0, 0, 0]]))
+    rotation = Rotation.from_quat(np.float32([[1, 2, 3, 4], [0, 0, 0, 1], [1, 0, 0, 0]]))
     forms = [
-        Rotation.from_matrix(given.as_matrix()),
-        Rotation.from_rotvec(given.as_rotvec()),
-        Rotation.from_mrp(given.as_mrp()),
+        Rotation.from_matrix(rotation.as_matrix()),
+        Rotation.from_rotvec(rotation.as_rotvec()),
+        Rotation.from_mrp(rotation.as_mrp()),
     ]
     for form in forms:
-        np.testing.assert_allclose(form.as_matrix(), given.as_matrix(), atol=1e-5)
+        np.testing.assert_allclose(form.as_matrix(), rotation.as_matrix(), atol=1e-5)
 
 
 def test_half_way_between_rotations():
     ends = Rotation.from_rotvec(np.float32([[0.0, 0.0, 0.2], [0.0, 0.0, 0.6]]))
-    found = Slerp.init(np.float32([0.0, 2.0]), ends)(np.float32(1.0)).as_rotvec()
-    np.testing.assert_allclose(found, [0.0, 0.0, 0.4], atol=1e-6)
+    result = Slerp.init(np.float32([0.0, 2.0]), ends)(np.float32(1.0)).as_rotvec()
+    np.testing.assert_allclose(result, [0.0, 0.0, 0.4], atol=1e-6)
 
 
 @pytest.mark.sampled(14)

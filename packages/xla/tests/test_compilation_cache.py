@@ -76,12 +76,12 @@ def folder(tmp_path):
 @pytest.fixture
 def events():
     """The events of the cache, by the last part of their names."""
-    found: list[str] = []
-    register_event_listener(lambda event, **_: found.append(event.rpartition("/")[2]))
+    problems: list[str] = []
+    register_event_listener(lambda event, **_: problems.append(event.rpartition("/")[2]))
     register_event_duration_secs_listener(
-        lambda event, seconds, **_: found.append(event.rpartition("/")[2])
+        lambda event, seconds, **_: problems.append(event.rpartition("/")[2])
     )
-    yield found
+    yield problems
     clear_event_listeners()
 
 
@@ -105,8 +105,8 @@ def run(text, **options):
 
 def key(text=None, options=None, device=None, **more):
     device = device or devices()[0]
-    found = compile_options([device], options=options)
-    return program_key(text or program(), [device], found, **more).digest
+    result = compile_options([device], options=options)
+    return program_key(text or program(), [device], result, **more).digest
 
 
 SAME = {
@@ -172,9 +172,9 @@ def test_versions_and_machines_are_part_of_the_key(part, monkeypatch):
     name, value = MACHINE[part]
     usual = program_key(program(), devices()[:1], compile_options(devices()[:1]))
     monkeypatch.setattr(key_module, name, value)
-    found = program_key(program(), devices()[:1], compile_options(devices()[:1]))
-    assert found.digest != usual.digest
-    assert {p for p in found.parts if found.parts[p] != usual.parts[p]} == {part}
+    key = program_key(program(), devices()[:1], compile_options(devices()[:1]))
+    assert key.digest != usual.digest
+    assert {p for p in key.parts if key.parts[p] != usual.parts[p]} == {part}
 
 
 def test_names_of_operations_are_part_of_the_key_where_asked():
@@ -208,9 +208,9 @@ def test_several_devices_are_part_of_the_key(eight_devices):
         options = compile_options(chosen, num_partitions=len(chosen))
         return program_key(program(), chosen, options).digest
 
-    found = [digest(eight_devices), digest(eight_devices[::-1]), digest(eight_devices[:4])]
-    assert len({*found, key()}) == 4
-    assert digest(eight_devices) == found[0]
+    digests = [digest(eight_devices), digest(eight_devices[::-1]), digest(eight_devices[:4])]
+    assert len({*digests, key()}) == 4
+    assert digest(eight_devices) == digests[0]
 
 
 def test_options_are_serialized_alike_each_time():
@@ -242,10 +242,12 @@ def test_a_cached_executable_runs_on_another_device(folder, events, eight_device
 
 
 def test_a_cached_executable_can_be_inspected(folder):
-    compiled, found = (Executable(compile_text(program(), devices()[:1]), [F4], [F4]) for _ in "12")
-    assert found.cost_analysis() == compiled.cost_analysis()
-    assert str(found.memory_analysis()) == str(compiled.memory_analysis())
-    assert found.as_text() == compiled.as_text()
+    compiled, loaded = (
+        Executable(compile_text(program(), devices()[:1]), [F4], [F4]) for _ in "12"
+    )
+    assert loaded.cost_analysis() == compiled.cost_analysis()
+    assert str(loaded.memory_analysis()) == str(compiled.memory_analysis())
+    assert loaded.as_text() == compiled.as_text()
 
 
 TOTAL = """
@@ -263,11 +265,11 @@ module @total attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 :
 
 
 def test_a_program_over_devices_keeps_its_shardings(folder, events, eight_devices):
-    compiled, found = (compile_text(TOTAL, eight_devices, num_partitions=8) for _ in "12")
+    compiled, loaded = (compile_text(TOTAL, eight_devices, num_partitions=8) for _ in "12")
     assert events[-len(HIT) :] == HIT
-    assert found.local_devices() == compiled.local_devices()
+    assert loaded.local_devices() == compiled.local_devices()
     for ask in (LoadedExecutable.get_parameter_shardings, LoadedExecutable.get_output_shardings):
-        assert list(map(str, ask(found))) == list(map(str, ask(compiled)))
+        assert list(map(str, ask(loaded))) == list(map(str, ask(compiled)))
 
 
 @pytest.mark.parametrize(
@@ -318,8 +320,8 @@ def test_least_recently_used_entries_are_evicted(folder):
     run(program(name="a"))  # used again
     config.update("jax_compilation_cache_max_size", int(3.5 * size))
     run(program(name="e"))
-    kept = [os.path.basename(file.path).split("-")[0] for file in folder.files()]
-    assert sorted(kept) == ["jit_a", "jit_d", "jit_e"]
+    prefixes = [os.path.basename(file.path).split("-")[0] for file in folder.files()]
+    assert sorted(prefixes) == ["jit_a", "jit_d", "jit_e"]
 
 
 def test_unfinished_files_are_removed_after_an_hour(folder):
@@ -335,10 +337,10 @@ def test_unfinished_files_are_removed_after_an_hour(folder):
 
 def test_shrink_ignores_files_that_another_process_removed(folder, monkeypatch):
     run(program())
-    found = folder.files()
-    os.remove(found[0].path)
-    monkeypatch.setattr(CacheFolder, "files", lambda self: found)
-    assert folder.shrink(0) == found
+    files = folder.files()
+    os.remove(files[0].path)
+    monkeypatch.setattr(CacheFolder, "files", lambda self: files)
+    assert folder.shrink(0) == files
 
 
 # Bad circumstances: a warning, and the program runs.
@@ -533,17 +535,17 @@ ALTERATIONS = int(os.environ.get("RICCI_CACHE_ALTERATIONS", "200"))
 def damaged(data, rng):
     """A file with a random alteration."""
     kind = rng.randrange(5)
-    where = rng.randrange(len(data))
+    position = rng.randrange(len(data))
     if kind == 0:
-        return altered(data, where, rng.randrange(256))
+        return altered(data, position, rng.randrange(256))
     if kind == 1:
-        return data[:where]
+        return data[:position]
     if kind == 2:
-        return data[:where] + rng.randbytes(rng.randrange(1, 40)) + data[where:]
+        return data[:position] + rng.randbytes(rng.randrange(1, 40)) + data[position:]
     if kind == 3:
-        return data[:where] + data[where + rng.randrange(1, 40) :]
+        return data[:position] + data[position + rng.randrange(1, 40) :]
     other = rng.randrange(len(data))
-    low, high = sorted((where, other))
+    low, high = sorted((position, other))
     return data[:low] + data[low:high][::-1] + data[high:]
 
 
@@ -552,13 +554,13 @@ def test_no_alteration_is_taken_for_an_entry(folder):
     (file,) = folder.files()
     with open(file.path, "rb") as opened:
         data = opened.read()
-    found = program_key(program(), devices()[:1], compile_options(devices()[:1]))
+    key = program_key(program(), devices()[:1], compile_options(devices()[:1]))
     rng = random.Random(0)
     refused = 0
     for _ in range(ALTERATIONS):
         changed = damaged(data, rng)
         try:
-            entry = read_entry(changed, file.path, found)
+            entry = read_entry(changed, file.path, key)
         except FileError as error:
             assert file.path in str(error)
             refused += 1
