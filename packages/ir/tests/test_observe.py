@@ -7,6 +7,7 @@ import pytest
 
 from ricci_ir import (
     Cache,
+    Composite,
     NotReversible,
     ShapedArray,
     ShapeDtypeStruct,
@@ -16,6 +17,7 @@ from ricci_ir import (
     argument_aval,
     current_source,
     is_observed,
+    note_rounding,
     notify,
     observing,
     trace_to_jaxpr,
@@ -65,6 +67,21 @@ def test_retraced_entries_use_a_temporary_cache():
             assert active_cache(table).entries == {"f": 2}
     assert active_cache(table) is table
     assert table.entries == {"f": 1}
+
+
+def test_composites_are_retraced():
+    shifted = Composite(lambda x: note_rounding(0.1, x), "shifted")
+    aval = ShapedArray((), np.dtype(np.float32))
+    trace = lambda: trace_to_jaxpr(lambda x: [shifted(x)], [aval])
+    trace()
+    events = []
+    for _ in range(2):
+        with observing(events.append, anew=True):
+            trace()
+    assert [event.value for event in events] == [0.1, 0.1]
+    with observing(events.append):
+        trace()
+    assert len(events) == 2
 
 
 def test_abandoned_traces_report_their_recorded_variables():

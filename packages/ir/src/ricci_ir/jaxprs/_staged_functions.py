@@ -15,7 +15,15 @@ from ricci_ir._config import disable_jit_state
 from ricci_ir._records import TupleRecord
 from ricci_ir._settings import trace_key
 from ricci_ir._source import no_origin
-from ricci_ir.traces import ArrayLike, Backend, Primitive, backend, context, eval_trace
+from ricci_ir.traces import (
+    ArrayLike,
+    Backend,
+    Primitive,
+    active_cache,
+    backend,
+    context,
+    eval_trace,
+)
 from ricci_ir.traces._backend import Applied
 from ricci_ir.types import AbstractRef, get_aval
 
@@ -101,8 +109,9 @@ class Composite[R](Applied):
         """Return the cached jaxpr for arguments of these types."""
         avals = tuple([x if x is None else get_aval(x) for x in args])
         key = (self, avals, *settings.items(), trace_key())
-        cached = _steps.entries.get(key)
-        return _steps.make(key, self._trace, avals, settings) if cached is None else cached
+        steps = active_cache(_steps)
+        cached = steps.entries.get(key)
+        return steps.make(key, self._trace, avals, settings) if cached is None else cached
 
     def _trace(self, avals: tuple[Any, ...], settings: dict[str, Any]) -> Step:
         single = True
