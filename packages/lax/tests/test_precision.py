@@ -32,7 +32,7 @@ from ricci_lax import (
     while_loop,
 )
 from ricci_lax.precision import precision
-from ricci_lax.precision._formats import REFERENCE, distance, next_format, widened
+from ricci_lax.precision._formats import REFERENCE, distance, next_format, root_mean_square, widened
 from ricci_lax.precision._replay import Replay
 from ricci_lax.precision._tape import Tape
 from ricci_lax.stepping import run_in_steps
@@ -209,6 +209,12 @@ def test_widened_keeps_formats_that_are_as_wide():
 )
 def test_distance_is_the_relative_norm(narrow, wide, expected):
     assert distance(np.array(narrow), np.array(wide)) == pytest.approx(expected)
+
+
+def test_root_mean_square_is_that_of_finite_elements():
+    assert root_mean_square(np.array([3.0, -4.0, np.inf, np.nan])) == pytest.approx(12.5**0.5)
+    assert root_mean_square(np.array([3e300, 4e300])) == pytest.approx(1e300 * 12.5**0.5)
+    assert root_mean_square(np.array([np.inf])) == root_mean_square(np.zeros((0, 3))) == 0
 
 
 def test_distance_is_relative_to_a_floor():

@@ -83,3 +83,10 @@ def norms_of(narrow: np.ndarray, wide: np.ndarray) -> tuple[float, float]:
     if not 0 < scale < np.inf:
         return float(np.linalg.norm(a - b)), float(scale)
     return float(np.linalg.norm((a - b) / scale) * scale), float(np.linalg.norm(b / scale) * scale)
+
+
+def root_mean_square(x: np.ndarray) -> float:
+    """The root mean square of the finite elements of an array; 0 if there are none."""
+    finite = np.abs(x[np.isfinite(x)])
+    scale = finite.max(initial=0.0)
+    return float(np.sqrt(np.mean((finite / scale) ** 2)) * scale) if scale else 0.0

@@ -11,7 +11,15 @@ import numpy as np
 import ricci_ir as ir
 from ricci_lax.stepping import run_in_steps
 
-from ._formats import distance, epsilon, next_format, norms_of, real_bytes, widened
+from ._formats import (
+    distance,
+    epsilon,
+    next_format,
+    norms_of,
+    real_bytes,
+    root_mean_square,
+    widened,
+)
 from ._replay import Formats, Replay, is_exact, rounded
 from ._report import Casts, LineError, Precision
 from ._tape import Entry, Operand, Tape
@@ -194,10 +202,7 @@ class _Analysis:
         self.epsilon = max(map(epsilon, narrowest), default=0.0)
         # A result that is 0 but for rounding, such as the gradient of a bias before a
         # normalization, is compared with the size of the others.
-        sizes = [
-            float(np.sqrt(np.mean(np.abs(np.nan_to_num(x)) ** 2))) for x in self.exact if np.size(x)
-        ]
-        floor = max(sizes, default=0.0)
+        floor = max(map(root_mean_square, self.exact), default=0.0)
         with ir.enable_x64(True):
             noisy = self.replay.run_noisy()
         self.floors = [
