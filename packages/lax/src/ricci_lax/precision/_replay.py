@@ -149,7 +149,9 @@ class Replay:
     def _is_narrow_only(self, entry: Entry) -> bool:
         if entry.name in self.unfollowed:
             return True
-        if entry.name in _BITWISE or entry.primitive in ir.host_rules:
+        # From the same key, other numbers are drawn in another format.
+        is_drawn = entry.primitive in ir.key_roles
+        if entry.name in _BITWISE or is_drawn or entry.primitive in ir.host_rules:
             if any(operand.value >= 0 for operand in entry.operands):
                 self.unfollowed.add(entry.name)
             return True

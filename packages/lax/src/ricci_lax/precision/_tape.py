@@ -12,6 +12,9 @@ from ricci_pytree import tree_leaves
 
 from ._formats import REFERENCE, as_reference, is_inexact
 
+# Operations that give other results when they are run again.
+_UNREPEATABLE = frozenset({"rng_uniform"})
+
 
 class Operand(ir.TupleRecord):
     """An operand of a recorded operation.
@@ -52,7 +55,7 @@ class Entry:
       sizes: the numbers of elements of the inexact results.
       place: its location.
       line: the file and the line of the user's code.
-      fixed: whether it cannot be run again, as a collective or a callback with effects.
+      fixed: whether it cannot be run again, as a collective, a callback with effects or a draw.
     """
 
     __slots__ = (
@@ -206,7 +209,8 @@ class Tape(Interpreter):
         """Record an operation."""
         self._place = place
         effects = primitive.effects
-        fixed = not whole or (effects is not None and bool(effects(params)))
+        fixed = not whole or primitive.name in _UNREPEATABLE
+        fixed = fixed or (effects is not None and bool(effects(params)))
         self._record(primitive, operands, params, results, place, fixed)
 
     def made(self, array: ArrayLike, element: Callable[..., Any], *sources: ArrayLike) -> ArrayLike:
