@@ -129,6 +129,32 @@ def test_overflow_has_an_infinite_effect(backend):
     assert report.error == report.lines[0].effect == np.inf
 
 
+def test_rounding_of_a_factor_belongs_to_its_line(backend):
+    def wave(x):
+        position = add(x, full_like(x, 0.3))
+        angle = mul(position, full_like(x, 2.0))
+        return sin(div(angle, full_like(x, 4.0)))
+
+    rows = precision(wave)(np.float16([300.3, 500.7])).rows
+    assert "position = add" in rows[0]["text"]
+    assert rows[0]["effect"] > 0.01
+    assert [row["text"].split(" = ")[0] for row in rows] == [
+        "position",
+        "return sin(div(angle, full_like(x, 4.0)))",
+    ]
+
+
+def test_a_factor_below_the_range_is_lost_in_its_line(backend):
+    def weighted(x, y):
+        squares = mul(x, x)
+        weights = mul(squares, y)
+        return mul(weights, full_like(weights, 1e4))
+
+    rows = precision(weighted)(np.float16([1e-4, 2e-4]), np.float16([64.0, 128.0])).rows
+    assert "squares = mul" in rows[0]["text"]
+    assert rows[0]["flushed"] > 0 and all(row["flushed"] == 0 for row in rows[1:])
+
+
 def mean(x):
     return div(reduce_sum(x, (0,)), full_like(index_in_dim(x, 0, keepdims=False), 40.0))
 

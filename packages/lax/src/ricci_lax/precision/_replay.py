@@ -25,6 +25,9 @@ _EXACT = frozenset(
     "stop_gradient tile top_k transpose unstack".split()
 )
 
+# Operations whose results have the relative errors of their operands, but for their own rounding.
+_PROPORTIONAL = frozenset({"div", "mul"})
+
 _NOISE = 2.0**-40
 
 # Operations on the bits of a format, which a wider one does not have.
@@ -97,12 +100,13 @@ class Replay:
 
         The rounding of the operands to its own formats belongs to it if there are several: their
         difference may be small beside them. A function of one value, also of its elements as in
-        ``x - max(x)``, cannot be computed otherwise: that rounding belongs to the lines that made
-        the value.
+        ``x - max(x)``, cannot be computed otherwise, and a product or a quotient is not smaller
+        beside its operands: that rounding belongs to the lines that made the values.
         """
         narrow = self.evaluate(entry, values, None)
         operands = [x for x in entry.operands if x.dtype is not None]
-        if is_exact(entry) or not self._is_of_one_value(operands):
+        belongs_to_others = entry.name in _PROPORTIONAL or self._is_of_one_value(operands)
+        if is_exact(entry) or not belongs_to_others:
             return narrow
         wide = {x.value: self._operand(x, values) for x in operands}
         cut = {x.value: cast(wide[x.value], x.dtype or REFERENCE) for x in operands}
