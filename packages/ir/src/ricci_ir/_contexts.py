@@ -9,7 +9,7 @@ from typing import Any
 
 from ._settings import Override, State, trace_on
 
-__all__ = ["current_mesh", "define_context", "lenient_sharding", "make_user_context"]
+__all__ = ["UserContext", "current_mesh", "define_context", "lenient_sharding", "make_user_context"]
 __all__ += ["native_kernels", "operation_metadata", "rolled_layers", "varying_axes"]
 
 

@@ -21,7 +21,12 @@ from ._traceback_filtering import (
 __all__ = ["guard_class", "guard_lazily", "guard_public", "without_boundaries"]
 
 
-def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True) -> None:
+def guard_public(
+    namespace: dict[str, Any],
+    *modules: str,
+    classes: bool = True,
+    unlisted: AbstractSet[str] = frozenset(),
+) -> None:
     """Export a namespace's public names, and wrap its functions and classes in boundaries.
 
     Functions are wrapped under their names in the namespace; the packages that define them call
@@ -33,12 +38,14 @@ def guard_public(namespace: dict[str, Any], *modules: str, classes: bool = True)
       modules: the modules in it that are public; see ``export_names``.
       classes: whether classes get boundaries. Those of jaxprs and traces do not: tracing uses them
         all the time, and of users only authors of extensions.
+      unlisted: public names that ``__all__`` leaves out.
     """
     export_names(namespace, *modules)
     values = {name: namespace[name] for name in namespace["__all__"]}
     for name, value in values.items():
         primary = name if type(value) is not FunctionType else _primary_name(values, value)
         namespace[name] = _guarded(value, primary, namespace["__name__"], classes)
+    namespace["__all__"] = [name for name in values if name not in unlisted]
 
 
 def guard_lazily(
@@ -116,8 +123,17 @@ def _guarded(value: object, name: str, module: str, classes: bool) -> object:
             public.__module__ = _claims.get((_package_of(value), name), module)
             public.__name__ = public.__qualname__ = name
         return public
+    if isinstance(value, type):
+        if classes:
+            guard_class(value)
+        return value
     if classes:
-        guard_class(value if isinstance(value, type) else type(value))
+        guard_class(type(value))
+    # A function with rules, or a type for annotations, is named as a function is.
+    attributes = getattr(value, "__dict__", {})
+    home: str = attributes.get("__module__", "")
+    if attributes.get("__name__") == name and is_own_module(home) and "._" in home:
+        attributes["__module__"] = module
     return value
 
 

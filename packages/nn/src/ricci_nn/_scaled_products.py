@@ -17,7 +17,8 @@ from ricci_batching import Axis, batched_at
 from ricci_numpy.authoring import check_choice
 from ricci_stablehlo import Lowering, Value, of_function, traced
 
-__all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
+__all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general"]
+__all__ += ["scaled_matmul"]
 
 type DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]

@@ -37,7 +37,7 @@ MODULES = {
     "ricci_numpy.indexing._put": "fill_diagonal place put put_along_axis",
     "ricci_numpy.indexing._take": "choose compress extract take take_along_axis",
     "ricci_numpy.indexing._where": "argwhere flatnonzero nonzero piecewise select where",
-    "ricci_numpy.linalg._einsum": "einsum einsum_path",
+    "ricci_numpy.linalg._einsum": "PathInfo einsum einsum_path",
     "ricci_numpy.linalg._outer_products": "outer tensordot",
     "ricci_numpy.linalg._products": "dot inner matmul vdot vecdot",
     "ricci_numpy.linalg._vector_products": "cross kron matvec vecmat",
@@ -87,7 +87,10 @@ MODULES = {
     "ricci_numpy.sorting._sorting": (
         "argpartition argsort lexsort partition sort sort_complex top_k"
     ),
-    "ricci_numpy.sorting._unique": "unique unique_all unique_counts unique_inverse unique_values",
+    "ricci_numpy.sorting._unique": (
+        "UniqueAllResult UniqueCountsResult UniqueInverseResult unique unique_all unique_counts "
+        "unique_inverse unique_values"
+    ),
     "ricci_numpy.statistics._correlations": "corrcoef cov",
     "ricci_numpy.statistics._histograms": (
         "bincount histogram histogram2d histogram_bin_edges histogramdd"

@@ -7,6 +7,7 @@ from ricci_parallel.planning import Memory as Memory
 from ricci_parallel.planning import MemoryFit as MemoryFit
 from ricci_parallel.planning import MemoryLimitError as MemoryLimitError
 from ricci_parallel.planning import MemoryPlan as MemoryPlan
+from ricci_parallel.planning import MemoryTimeline as MemoryTimeline
 from ricci_parallel.planning import Owner as Owner
 from ricci_parallel.planning import PeakLocation as PeakLocation
 from ricci_parallel.planning import Plan as Plan

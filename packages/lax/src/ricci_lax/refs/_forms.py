@@ -13,6 +13,7 @@ ARRAY = "array"  # the positions in an array of integers
 SPAN = "span"  # consecutive positions, whose number is an operand
 
 
+@ir.exported
 class Window(NamedTuple):
     """An index for consecutive elements whose position may be traced.
 

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, overload
 import numpy as np
 
 import ricci_lax as lax
-from ricci_ir import Array, ArrayLike, composite, dispatched, inlined
+from ricci_ir import Array, ArrayLike, composite, dispatched, exported, inlined
 from ricci_lax.authoring import geqrf_p
 from ricci_lax.linalg import cholesky as lax_cholesky
 from ricci_lax.linalg import eig as lax_eig
@@ -18,8 +18,10 @@ from ricci_numpy.shapes._transposing import matrix_transpose
 from ricci_numpy.ufuncs._unary import conj
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
+__all__ += ["EigResult", "EighResult", "QRResult", "SVDResult"]
 
 
+@exported
 class EigResult(NamedTuple):
     """Result of ``eig``."""
 
@@ -27,6 +29,7 @@ class EigResult(NamedTuple):
     eigenvectors: Array
 
 
+@exported
 class EighResult(NamedTuple):
     """Result of ``eigh``."""
 
@@ -34,6 +37,7 @@ class EighResult(NamedTuple):
     eigenvectors: Array
 
 
+@exported
 class QRResult(NamedTuple):
     """Result of ``qr``."""
 
@@ -41,6 +45,7 @@ class QRResult(NamedTuple):
     R: Array
 
 
+@exported
 class SVDResult(NamedTuple):
     """Result of ``svd``."""
 

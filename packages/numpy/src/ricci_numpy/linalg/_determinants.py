@@ -22,11 +22,12 @@ from ._decompositions import check_square
 from ._products import matmul
 from ._solvers import solve
 
-__all__ = ["det", "slogdet"]
+__all__ = ["SlogdetResult", "det", "slogdet"]
 
 _LARGEST_ELIMINATED = 3  # sizes up to this are eliminated without a factorisation
 
 
+@ir.exported
 class SlogdetResult(NamedTuple):
     """Result of ``slogdet``."""
 

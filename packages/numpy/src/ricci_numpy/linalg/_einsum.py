@@ -23,9 +23,10 @@ from ._products import contract, is_intercepted, preferred_type
 if TYPE_CHECKING:
     from decimal import Decimal
 
-__all__ = ["einsum", "einsum_path"]
+__all__ = ["PathInfo", "einsum", "einsum_path"]
 
 
+@ir.exported
 class PathInfo(Protocol):
     """Description of an order of contractions by opt_einsum; printed, a table of the steps.
 

@@ -5,8 +5,11 @@ Written by `tools/name_index.py` from the modules' `__all__`.
 
 # fmt: off
 MODULES = {
-    "ricci_numpy.linalg._decompositions": "cholesky eig eigh eigvals eigvalsh qr svd svdvals",
-    "ricci_numpy.linalg._determinants": "det slogdet",
+    "ricci_numpy.linalg._decompositions": (
+        "EigResult EighResult QRResult SVDResult cholesky eig eigh eigvals eigvalsh qr svd "
+        "svdvals"
+    ),
+    "ricci_numpy.linalg._determinants": "SlogdetResult det slogdet",
     "ricci_numpy.linalg._matrix_functions": (
         "cond cross diagonal matmul matrix_power matrix_rank multi_dot outer tensordot trace "
         "vecdot"

@@ -19,6 +19,7 @@ from ricci_numpy.shapes._transposing import moveaxis
 from ._sorting import lexsort
 
 __all__ = ["unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+__all__ += ["UniqueAllResult", "UniqueCountsResult", "UniqueInverseResult"]
 
 
 def size_deciding_values(name: str, x: ir.Array) -> np.ndarray:
@@ -259,6 +260,7 @@ def _unique_of_empty(
 _unique_step = ir.composite("unique")(_unique)
 
 
+@ir.exported
 class UniqueAllResult(NamedTuple):
     """Result of ``unique_all``."""
 
@@ -268,6 +270,7 @@ class UniqueAllResult(NamedTuple):
     counts: ir.Array
 
 
+@ir.exported
 class UniqueCountsResult(NamedTuple):
     """Result of ``unique_counts``."""
 
@@ -275,6 +278,7 @@ class UniqueCountsResult(NamedTuple):
     counts: ir.Array
 
 
+@ir.exported
 class UniqueInverseResult(NamedTuple):
     """Result of ``unique_inverse``."""
 

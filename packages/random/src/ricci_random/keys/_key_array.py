@@ -18,7 +18,13 @@ from ._key_type import Generator, KeyType, key_type
 __all__ = ["Key", "KeyArray"]
 
 Key = NewType("Key", ir.Array)
-"""The type of arrays of keys, for annotations: ``def draw(key: random.Key) -> Array``."""
+Key.__doc__ = """The type of arrays of keys, for annotations.
+
+Example:
+  >>> from ricci import Array, random
+  >>> def draw(key: random.Key) -> Array:
+  ...     return random.normal(key)
+"""
 
 ADVICE = (
     "random.split derives several keys from one; random.clone marks intentional reuse of the same "

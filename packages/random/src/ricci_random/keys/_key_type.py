@@ -13,13 +13,14 @@ import numpy as np
 import ricci_ir as ir
 from ricci_ir import prng_key
 
-__all__ = ["KeyType"]
+__all__ = ["Generator", "GeneratorSpec", "KeyType"]
 
 
 # The generators that encrypt positions with each key separately (Threefry in one of its layouts).
 CIPHERS: frozenset[str] = frozenset({"threefry2x32", "threefry4x32", "philox2x32", "philox4x32"})
 
 
+@ir.exported
 class Generator(ir.TupleRecord):
     """A random number generator: functions of the words of keys.
 
@@ -57,6 +58,7 @@ class Generator(ir.TupleRecord):
         return self.name in CIPHERS and partitionable
 
 
+@ir.exported
 class GeneratorSpec:
     """Handle of a user-defined generator, as a string is for built-in ones."""
 

@@ -21,7 +21,7 @@ def _flash_attention(*args: _ArrayLike, **options: object) -> tuple[_Array, _Arr
     return flash_attention(*args, **options)  # pyright: ignore
 
 
-_guard_public(globals(), "initializers")
+_guard_public(globals(), "initializers", unlisted={"BlockScaleConfig"})
 
 if not _typing.TYPE_CHECKING:  # it would tell checkers that every name is there
     __getattr__ = _absent.or_advise(__name__)

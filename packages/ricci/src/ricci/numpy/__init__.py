@@ -21,7 +21,11 @@ else:
     import ricci.numpy.linalg as linalg
 
     __all__ = ["fft", "linalg"]
-    _load, __dir__ = _guard_lazily(globals(), {_source.__name__: _source.__all__})
+    _load, __dir__ = _guard_lazily(
+        globals(),
+        {_source.__name__: _source.__all__},
+        unlisted={"PathInfo", *(name for name in _source.__all__ if name.endswith("Result"))},
+    )
     __getattr__ = _or_advise(__name__, _load)
 
 _array_namespaces.append(__name__)

@@ -19,12 +19,13 @@ from ._continuous import (
     vonmises,
     wrapcauchy,
 )
-from ._descriptive import mode, rankdata, sem
+from ._descriptive import ModeResult, mode, rankdata, sem
 from ._discrete import bernoulli, betabinom, binom, geom, nbinom, poisson
 from ._kernel_density import gaussian_kde
 from ._multivariate import dirichlet, multinomial, multivariate_normal
 
-__all__ = ["bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon"]
+__all__ = ["ModeResult", "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2"]
+__all__ += ["dirichlet", "expon"]
 __all__ += ["gamma", "gaussian_kde", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace"]
 __all__ += ["logistic", "mode", "multinomial", "multivariate_normal", "nbinom", "norm"]
 __all__ += ["pareto", "poisson", "rankdata", "sem", "t", "truncnorm", "uniform", "vonmises"]

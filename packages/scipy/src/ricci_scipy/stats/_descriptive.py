@@ -10,7 +10,7 @@ import ricci_numpy as jnp
 from ricci_ir import Array, ArrayLike, dispatched, inlined, is_symbolic_dim
 from ricci_numpy.authoring import check_arraylike
 
-__all__ = ["mode", "rankdata", "sem"]
+__all__ = ["ModeResult", "mode", "rankdata", "sem"]
 
 
 class ModeResult(NamedTuple):

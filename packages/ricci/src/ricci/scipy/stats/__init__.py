@@ -23,4 +23,4 @@ def _guarded(distribution: _ModuleType) -> _ModuleType:
 for _name in _names:
     if isinstance(globals()[_name], _ModuleType):
         globals()[_name] = _guarded(globals()[_name])
-_guard_public(globals(), *_names)
+_guard_public(globals(), *_names, unlisted={"ModeResult"})
