@@ -35,7 +35,9 @@ def documentation(value: Any, dotted: str) -> str:
         return DOCSTRINGS[dotted]
     origin = getattr(inspect.unwrap(value), "__module__", None) or type(value).__module__
     text = inspect.getdoc(value) or ""
-    if not origin.startswith("ricci") or (
+    # Where the drop-in is imported, the classes of tracers are named by its modules.
+    is_ours = origin.startswith("ricci") or origin.partition(".")[0] == "jax"
+    if not is_ours or (
         not inspect.isclass(value) and text == (inspect.getdoc(type(value)) or "")
     ):
         return ""

@@ -51,6 +51,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "ricci.profiler": "Profiles of what runs.",
         "ricci.profile": "The command that writes a page on where a script's time goes.",
         "ricci.monitoring": "Listeners of events and durations.",
+        "ricci.kernels": "Checks, pictures and block sizes of kernels over blocks of arrays.",
         "ricci.testing": "Checks of derivatives, and contracts of what is compiled.",
         "ricci.test_util": "Checks of derivatives, under JAX's name.",
     },
