@@ -133,6 +133,7 @@ def test_partition_keeps_all_elements(k, backend):
         (lambda x: jnp.moveaxis(x, 0, (0, 1)), ValueError),
         (lambda x: jnp.broadcast_to(x, (4,)), ValueError),
         (lambda x: jnp.concatenate([]), ValueError),
+        (lambda x: jnp.concatenate(x, x), TypeError),
         (lambda x: jnp.concatenate([x, x[None]]), TypeError),
         (lambda x: jnp.concatenate([x, [1.0]]), TypeError),
         (lambda x: jnp.stack([x, x[:2]]), ValueError),
@@ -190,3 +191,14 @@ SHAPED = {
 def test_shapes_are_taken_from_generators_and_maps(function, backend):
     for sizes in (map(int, (2, 3)), (n for n in (2, 3)), iter([2, 3])):
         np.testing.assert_array_equal(function(sizes), function((2, 3)))
+
+
+@pytest.mark.parametrize("name", ["concatenate", "stack", "hstack", "vstack", "dstack"])
+def test_arrays_to_join_that_are_no_sequence_are_answered_with_one(name):
+    x = np.ones(2, np.float32)
+    for second in (x, jnp.asarray(x)):
+        with pytest.raises(
+            TypeError, match=rf"{name} takes the arrays .* Write {name}\(\[a, b\]\)"
+        ):
+            getattr(jnp, name)(x, second)
+    assert getattr(jnp, name)([x, x]).size == 4

@@ -66,6 +66,7 @@ def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = 
 
     Source: numpy.concatenate.
     """
+    _refuse_separate("concatenate", axis)
     if _is_one_array(arrays):
         return _merge_rows(arrays, axis, dtype)
     parts: list[Any] = list(arrays)
@@ -161,6 +162,7 @@ def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | No
     Source: numpy.stack.
     """
     promotion.no_out("stack", out)
+    _refuse_separate("stack", axis)
     if _is_one_array(arrays):
         return _stack_rows(arrays, axis, dtype)
     if not len(arrays):
@@ -183,6 +185,15 @@ def _stack_rows(arrays: Array | np.ndarray, axis: int, dtype: DTypeLike | None) 
         return moveaxis(arrays, 0, axis)
     rows = lax.expand_dims(arrays, (axis + 1,))
     return concatenate(rows, axis)
+
+
+def _refuse_separate(name: str, second: object) -> None:
+    """Refuse arrays that are arguments of their own, as in ``concatenate(a, b)``."""
+    if isinstance(second, Array | np.ndarray) and second.ndim:
+        raise TypeError(
+            f"{name} takes the arrays as one sequence. Write {name}([a, b]) in place of "
+            f"{name}(a, b)."
+        )
 
 
 def _parts(name: str, tup: Arrays) -> list[Any]:
@@ -213,6 +224,7 @@ def _joined(
     dtype: DTypeLike | None = None,
 ) -> Array:
     """The arrays joined; a symbolic number of rows of one array is joined by reshaping."""
+    _refuse_separate(name, dtype)
     if not _has_open_rows(tup):
         return concatenate(_each(at_least, name, tup), axis, dtype)
     shape = np.shape(tup)
@@ -246,6 +258,7 @@ def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
 
     Source: numpy.hstack.
     """
+    _refuse_separate("hstack", dtype)
     if _has_open_rows(tup):
         axis = 0 if np.ndim(tup) < 3 else 1  # pyright: ignore[reportArgumentType]
         return _joined(atleast_1d, "hstack", tup, axis, dtype)
