@@ -1,5 +1,7 @@
 """Forms of arguments and results that programs written for JAX use, as JAX takes them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -173,3 +175,19 @@ def test_the_type_of_a_token_is_described():
     out = ricci.eval_shape(lambda t, x: (lax.after_all(t, t), x), token, 1.0)
     assert type(out[0]).__name__ == "AbstractToken"
     assert type(ricci.jit(lambda t: t)(token)) is type(token)
+
+
+FUNCTIONS = [np.sum, jnp.sin, jnp.add, ricci.nn.relu, ricci.jit(abs), partial(jnp.sum, axis=0), abs]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: type(function).__name__)
+@pytest.mark.parametrize("transform", [ricci.jit, ricci.grad])
+def test_functions_among_the_arguments_are_called_so(transform, function):
+    model = {"activation": function, "weights": X}
+    with pytest.raises(TypeError, match=r"'activation'.* It is a function: keep it out"):
+        transform(lambda model: jnp.sum(model["weights"]))(model)
+
+
+def test_classes_of_ricci_are_shown_without_private_modules():
+    with pytest.raises(TypeError, match="of type ScalarType, which is not an array"):
+        ricci.jit(lambda x: x)(jnp.float32)

@@ -5,6 +5,8 @@ While there is no site of pages, a link is a command: ``ricci_ir.explain`` print
 
 import sys
 from collections.abc import Iterable
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType
 
 __all__ = ["described_value", "error_link", "explained", "registering", "similar_names"]
 
@@ -48,25 +50,38 @@ def described_value(x: object) -> str:
     text = " ".join(repr(x).split())
     short = text if len(text) <= 60 else text[:57] + "..."
     cls = type(x)
-    name = cls.__qualname__
-    is_plain = cls.__module__ in ("builtins", "__main__")
-    return f"{short}, of type {name if is_plain else f'{cls.__module__}.{name}'}"
+    name, module = cls.__qualname__, cls.__module__
+    is_plain = module in ("builtins", "__main__") or (module.startswith("ricci") and "._" in module)
+    return f"{short}, of type {name if is_plain else f'{module}.{name}'}"
+
+
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, partial)
 
 
 def registering(x: object) -> str:
     """Advice on a value that is not an array: to register its class as a pytree, if it is a user's.
 
+    Functions, also those of Ricci with rules of their own, are static.
+
     Example:
       >>> registering("relu")
       ''
+      >>> registering(abs).partition(":")[0]
+      'It is a function'
     """
     cls = type(x)
+    root = cls.__module__.partition(".")[0]
+    is_known = root in ("ricci", "jaxlib", "numpy") or root.startswith("ricci_")
+    if isinstance(x, _FUNCTIONS) or (is_known and callable(x) and not isinstance(x, type)):
+        return (
+            "It is a function: keep it out of the pytree, or make it static data of the class that "
+            "holds it; for models of Equinox its filter_jit and filter_grad do that."
+        )
     if cls.__name__ == "ShapeDtypeStruct":
         return (
             "It describes an array, and has no values. Pass it to eval_shape(f, ...) or to "
             "jit(f).lower(...), or pass an array."
         )
-    root = cls.__module__.partition(".")[0]
     if root in sys.stdlib_module_names - {"__main__"} or issubclass(cls, type):
         return ""
     if hasattr(cls, "__dataclass_fields__"):
