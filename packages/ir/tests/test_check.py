@@ -40,7 +40,7 @@ CORRUPTIONS = {
         "an operand, is not bound",
     ),
     "equation dropped": (lambda j: j.replace(eqns=j.eqns[1:]), "is not bound"),
-    "unbound result": (lambda j: j.replace(outvars=[ir.Var(X)]), "'h', a result of the jaxpr"),
+    "unbound result": (lambda j: j.replace(outvars=[ir.Var(X)]), "'e', a result of the jaxpr"),
     "dropped result used": (
         lambda j: with_equation(j, 0, outvars=[ir.DropVar(X), j.eqns[0].outvars[1]]),
         "is not bound",

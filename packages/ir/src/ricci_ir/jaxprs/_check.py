@@ -5,6 +5,7 @@ whose jaxpr equals an earlier one reuses its executable.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from types import MethodType
 from typing import Any
 
@@ -17,6 +18,7 @@ from ricci_ir.types._aval import ShapedArray
 from ._effects import program_effects
 from ._jaxpr import Atom, DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from ._print import Names
+from ._scope import call_in_scope
 
 __all__ = ["check_jaxpr", "same_operation", "same_program", "same_value"]
 
@@ -50,7 +52,8 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
         # sharding is, if it was recorded for a reshard that follows.
         with eqn.ctx.manager:
             for inner in jaxprs_in_params(eqn.params):
-                check_jaxpr(inner)
+                # The types inside a ``shard_map`` depend on the axes that it binds.
+                call_in_scope(eqn, partial(check_jaxpr, inner))
             _check_equation(eqn, jaxpr)
         for var in eqn.outvars:
             _bind(bound, var, jaxpr, eqn)
