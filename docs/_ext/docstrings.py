@@ -37,9 +37,7 @@ def documentation(value: Any, dotted: str) -> str:
     text = inspect.getdoc(value) or ""
     # Where the drop-in is imported, the classes of tracers are named by its modules.
     is_ours = origin.startswith("ricci") or origin.partition(".")[0] == "jax"
-    if not is_ours or (
-        not inspect.isclass(value) and text == (inspect.getdoc(type(value)) or "")
-    ):
+    if not is_ours or (not inspect.isclass(value) and text == (inspect.getdoc(type(value)) or "")):
         return ""
     return text
 

@@ -56,9 +56,9 @@ def check_results(
     if not any(hasattr(x, "is_deleted") and x.is_deleted() for x in args):
         report = ir.non_finite_report.call(jaxpr, args, inf=kind == "inf")
         if report is not None:
-            where = "an argument" if report.operation == "argument" else report.operation
+            origin = "an argument" if report.operation == "argument" else report.operation
             raise FloatingPointError(
-                ir.explained(f"invalid value ({kind}) encountered in {where}\n{report}", "nan")
+                ir.explained(f"invalid value ({kind}) encountered in {origin}\n{report}", "nan")
             )
     raise FloatingPointError(
         f"invalid value ({kind}) encountered in a result of jit({name}). No single operation of it "

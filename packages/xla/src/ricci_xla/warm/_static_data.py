@@ -166,10 +166,9 @@ class StaticData:
         if isinstance(class_record, int):
             kind = self._kinds[class_record]
         else:
-            found = self._global_class(*class_record)
-            if found is None or not _is_rebuilt(found):
+            kind = self._global_class(*class_record)
+            if kind is None or not _is_rebuilt(kind):
                 raise files.FileError(f"{'.'.join(class_record)} is not a class of plain objects")
-            kind = found
         if issubclass(kind, tuple):
             value: object = tuple.__new__(kind, map(self.decode, items))
         else:
