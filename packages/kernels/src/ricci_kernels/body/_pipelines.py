@@ -313,4 +313,4 @@ def _part(dim: object, size: int, place: Any, length: int) -> tuple[Any, Any]:
     before = jnp.maximum(-start, 0)
     count = jnp.clip(np.int32(length) - start, 0, size) - jnp.minimum(before, size)
     first = jnp.maximum(start, 0)
-    return Window(first, count), Window(before, count)
+    return Window(first, count), Window(before, count)  # pyright: ignore - a traced size
