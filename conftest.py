@@ -68,7 +68,7 @@ def _is_wrapper(item: pytest.Item) -> bool:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Give an example what it computes with, so that one module's examples run alone."""
+    """Set an example's names and import a backend, so that one module's examples run alone."""
     if not hasattr(item, "dtest") or find_spec("ricci_ir") is None:
         return
     if "import ricci" in item.dtest.docstring or "from ricci" in item.dtest.docstring:

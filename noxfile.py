@@ -125,7 +125,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session(allow_parallel=True)
 def oracle(session: nox.Session) -> None:
-    """Make the environment of the oracle: real JAX, which tests call in a process of its own."""
+    """Make the environment of the oracle: real JAX, which tests call in another process."""
     ORACLE.make([dependency_group("oracle")])
     session.run(ORACLE.python, "-c", "import jax; print('oracle: JAX', jax.__version__)")
 
@@ -587,7 +587,7 @@ def docs(session: nox.Session) -> None:
 @nox.session(requires=["build"], allow_parallel=True)
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def isolated(session: nox.Session, package: str) -> None:
-    """Run a package's README and a sample of its tests where only what it declares is installed."""
+    """Run a package's README and a sample of its tests with only its dependencies installed."""
     if package not in buildable():
         session.skip("not run: the package is compiled, and there is no C++ compiler")
     environment = install_wheels(package, (package,))

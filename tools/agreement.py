@@ -27,23 +27,23 @@ def outcomes(topic: str) -> tuple[list[Outcome], int]:
     """Evaluate the cases of a topic; also return how many are of functions not there yet."""
     rows = [*TOPICS[topic], *with_wide_types(TOPICS[topic])]
     cases = [case for case in rows if exists(case.function)]
-    found = []
+    results = []
     for start in range(0, len(cases), _BATCH):
         part = cases[start : start + _BATCH]
-        found += evaluate(part, ricci_namespace(), shared_oracle(), whole=True)
-    return found, len(rows) - len(cases)
+        results += evaluate(part, ricci_namespace(), shared_oracle(), whole=True)
+    return results, len(rows) - len(cases)
 
 
-def row(topic: str, found: list[Outcome], absent: int) -> str:
+def row(topic: str, results: list[Outcome], absent: int) -> str:
     """Return a line of the table: of the cases compared in a respect, how many agree."""
     cells = []
     for aspect in ASPECTS:
-        compared = [outcome for outcome in found if aspect in outcome.compared]
+        compared = [outcome for outcome in results if aspect in outcome.compared]
         differing = sum(
             any(d.aspect == aspect for d in outcome.differences) for outcome in compared
         )
         cells.append(f"{len(compared) - differing} of {len(compared)}")
-    return _ROW.format(topic, len(found), absent, *cells)
+    return _ROW.format(topic, len(results), absent, *cells)
 
 
 def main(arguments: list[str]) -> int:
@@ -57,9 +57,9 @@ def main(arguments: list[str]) -> int:
     everything: list[Outcome] = []
     missing = 0
     for topic in topics:
-        found, absent = outcomes(topic)
-        print(row(topic, found, absent), flush=True)
-        everything += found
+        results, absent = outcomes(topic)
+        print(row(topic, results, absent), flush=True)
+        everything += results
         missing += absent
     print(row("together", everything, missing))
     differences = [(o.case.function, d) for o in everything for d in o.differences]

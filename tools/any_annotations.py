@@ -1,4 +1,4 @@
-"""Count the parameters and results that are annotated `Any`, and hold what was reached.
+"""Count the parameters and results that are annotated `Any`, and check them against ceilings.
 
     python tools/any_annotations.py                   check every package against `CEILINGS`
     python tools/any_annotations.py packages/numpy    say where they are
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# How many there may be in each package. Lower the number when there are fewer.
+# The ceiling of each package. Lower the number when there are fewer.
 CEILINGS = {
     "autodiff": 50,
     "batching": 18,
@@ -95,11 +95,11 @@ def _inside(node: ast.AST, prefix: str) -> Iterator[Place]:
 
 
 def _of_function(node: ast.FunctionDef | ast.AsyncFunctionDef, function: str) -> Iterator[Place]:
-    given = node.args
-    annotated = [(a.arg, a.annotation) for a in (*given.posonlyargs, *given.args)]
-    annotated += [(f"*{a.arg}", a.annotation) for a in [given.vararg] if a is not None]
-    annotated += [(a.arg, a.annotation) for a in given.kwonlyargs]
-    annotated += [(f"**{a.arg}", a.annotation) for a in [given.kwarg] if a is not None]
+    parameters = node.args
+    annotated = [(a.arg, a.annotation) for a in (*parameters.posonlyargs, *parameters.args)]
+    annotated += [(f"*{a.arg}", a.annotation) for a in [parameters.vararg] if a is not None]
+    annotated += [(a.arg, a.annotation) for a in parameters.kwonlyargs]
+    annotated += [(f"**{a.arg}", a.annotation) for a in [parameters.kwarg] if a is not None]
     annotated.append(("return", node.returns))
     for name, annotation in annotated:
         if annotation is not None and is_any(annotation):
@@ -117,7 +117,7 @@ def places(folder: Path) -> Iterator[tuple[Path, Place]]:
 
 
 def problems(package: str, count: int, ceiling: int) -> list[str]:
-    """Return what is wrong with a package's number.
+    """Return the problem of a package's number, if it exceeds the ceiling.
 
     >>> problems("x", 5, 4)
     ['x: 5 parameters and results are annotated Any, 4 may be: tools/any_annotations.py packages/x']
@@ -131,7 +131,7 @@ def problems(package: str, count: int, ceiling: int) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Check all packages, or say where the annotations of some are; return the exit status."""
+    """Check all packages, or list the annotations of some; return the exit status."""
     if arguments:
         for folder in arguments:
             for path, (line, function, name) in places(Path(folder).resolve()):

@@ -56,7 +56,7 @@ print(json.dumps({"version": api.__version__, "measured": {"import": {"value": s
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Budget:
-    """What a workload may cost: a share of JAX's cost, and the design's figure it stems from."""
+    """The budget of a workload: a share of JAX's cost, and the design's figure behind it."""
 
     ratio: float
     stated: str
@@ -240,7 +240,7 @@ def linearity(sides: list[Side]) -> tuple[list[list[str]], bool]:
 
 
 def starts(theirs: Side, ours: Side) -> list[list[str]]:
-    """What XLA takes of each start that JAX has, too, and the ratio of what it does not take."""
+    """XLA's part of each start that JAX has, too, and the ratio of the remaining parts."""
     rows = []
     for name in (*MODELS, *COLD):
         if name not in theirs.loading or name not in ours.loading:
@@ -273,7 +273,7 @@ def machine() -> str:
 
 
 def report(theirs: Side | None, ours: Side | None, names: list[str]) -> tuple[str, bool]:
-    """The whole report in Markdown, and whether every budget is kept."""
+    """Return the report in Markdown, and whether every budget is met."""
     sides = [side for side in (theirs, ours) if side is not None]
     rows = [row(name, theirs, ours) for name in names]
     level, linear = linearity(sides)

@@ -231,8 +231,8 @@ def main() -> None:
     )
     if options.write is not None:
         page = options.write.read_text(encoding="utf-8")
-        before, rest = page.split(START)
-        options.write.write_text(f"{before}{START}{text}{END}{rest.split(END)[1]}", "utf-8")
+        before, after = page.split(START)
+        options.write.write_text(f"{before}{START}{text}{END}{after.split(END)[1]}", "utf-8")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ DISPATCH = (STEP, MAPPED, MAPPED_TREE, PUT_HOST, PUT_DEVICE, PUT_AGAIN, PUT_TREE
 
 
 def divided(api: ModuleType) -> dict[str, Any]:
-    """A tree of arrays, each divided over eight devices."""
+    """A tree of arrays, each sharded over eight devices."""
     mesh = api.sharding.Mesh(np.array(api.devices()[:8]), "x")
     sharding = api.sharding.NamedSharding(mesh, api.sharding.PartitionSpec("x"))
     leaf = np.ones(8, np.float32)

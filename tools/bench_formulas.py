@@ -129,8 +129,8 @@ def main() -> None:
     )
     if arguments.write:
         page = arguments.write.read_text(encoding="utf-8")
-        head, _, rest = page.partition(START)
-        page = f"{head}{START}{text}{END}{rest.partition(END)[2]}"
+        head, _, after = page.partition(START)
+        page = f"{head}{START}{text}{END}{after.partition(END)[2]}"
         arguments.write.write_text(page, encoding="utf-8")
 
 

@@ -62,9 +62,9 @@ def measure(interpreter: Path, side: str, name: str) -> dict[str, Any]:
         for process in processes:
             process.kill()
     if name == START:
-        value = max(answer["first"] for answer in answers) - began
+        value = max(reply["first"] for reply in answers) - began
     else:
-        value = max(answer["step"] for answer in answers)
+        value = max(reply["step"] for reply in answers)
     return {"version": answers[0]["version"], "measured": {name: {"value": value}}}
 
 
@@ -107,5 +107,5 @@ def _work(side: str, address: str, count: int, rank: int) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    answer = _work(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
-    print(json.dumps(answer), flush=True)
+    measured = _work(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    print(json.dumps(measured), flush=True)

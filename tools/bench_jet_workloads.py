@@ -44,11 +44,11 @@ def by_nesting(api: ModuleType, fun: Callable[[Any], Any], order: int) -> Callab
         along = lambda t: fun(
             x + sum(term * (t**k / factorial(k)) for k, term in enumerate(terms[:order], 1))
         )
-        found = []
+        times = []
         for _ in range(order):
             along = _derivative(api, along)
-            found.append(along(api.numpy.float32(0)))
-        return found
+            times.append(along(api.numpy.float32(0)))
+        return times
 
     return derivatives
 

@@ -90,7 +90,7 @@ for _count in (4, 60):
 
 
 def instructions(program: Callable[..., Any], args: tuple[Any, ...]) -> float:
-    """How many instructions the compiled form of a program has, in all its computations."""
+    """Count the instructions of an executable, in all its computations."""
     text = program.lower(*args).compile().as_text()  # pyright: ignore[reportFunctionMemberAccess]
     return float(sum(" = " in line for line in text.splitlines()))
 

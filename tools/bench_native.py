@@ -146,8 +146,8 @@ def main() -> None:
     print(text)
     if options.write is not None:
         page = options.write.read_text(encoding="utf-8")
-        before, rest = page.split(START)
-        after = rest.split(END)[1]
+        before, tail = page.split(START)
+        after = tail.split(END)[1]
         options.write.write_text(f"{before}{START}{text}{END}{after}", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Times rows of `bench_peers.py` with one library, in a process of its own.
+"""Time rows of `bench_peers.py` with one library, in a separate process.
 
 Run as `python bench_peer_side.py {ricci|jax|torch|numpy} THREADS`: reads the names of rows, one a
 line, and answers each with a line of JSON: the least time of a call in seconds, or an error.
@@ -77,13 +77,13 @@ def main() -> None:
     for line in sys.stdin:
         row = ROWS[line.strip()]
         if row.of_side(side) is None:
-            answer: dict[str, Any] = {}
+            reply: dict[str, Any] = {}
         else:
             try:
-                answer = {"seconds": least_time(prepare(module, row))}
+                reply = {"seconds": least_time(prepare(module, row))}
             except Exception as error:  # noqa: BLE001 - the report says what failed, and why
-                answer = {"error": f"{type(error).__name__}: {error}"[:300]}
-        print(json.dumps(answer), flush=True)
+                reply = {"error": f"{type(error).__name__}: {error}"[:300]}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

@@ -64,11 +64,11 @@ class Side:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(f"{row}\n")
         self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        if "seconds" in answer:
-            self.least[row] = min(answer["seconds"], self.least.get(row, math.inf))
-        elif "error" in answer:
-            self.errors[row] = answer["error"]
+        reply = json.loads(self.process.stdout.readline())
+        if "seconds" in reply:
+            self.least[row] = min(reply["seconds"], self.least.get(row, math.inf))
+        elif "error" in reply:
+            self.errors[row] = reply["error"]
 
 
 def shown(seconds: float | None) -> str:

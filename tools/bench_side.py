@@ -1,4 +1,4 @@
-"""Runs workloads of `bench.py` on one side, in a process of its own.
+"""Run workloads of `bench.py` on one side, in a separate process.
 
 Run as `python bench_side.py {jax|ricci}`: reads the names of workloads from stdin, one JSON list,
 and prints one JSON object of what each measured.

@@ -57,8 +57,8 @@ def matrix_of(api: ModuleType, form: str) -> Any:
     shape = (SIZE, SIZE)
     if form == "COO":
         return sparse.COO((data, rows, columns), shape=shape, rows_sorted=True)
-    known = {"shape": shape, "indices_sorted": True, "unique_indices": True}
-    mat = sparse.BCOO((data, api.numpy.asarray(indices)), **known)
+    options = {"shape": shape, "indices_sorted": True, "unique_indices": True}
+    mat = sparse.BCOO((data, api.numpy.asarray(indices)), **options)
     if form == "BCOO":
         return mat
     compressed = sparse.BCSR.from_bcoo(mat)

@@ -62,9 +62,9 @@ def measure(interpreter: Path, side: str, name: str) -> dict[str, Any]:
         folder = (_folders.setdefault((side, name), tempfile.TemporaryDirectory())).name
         _run(interpreter, side, folder, model, warm)
     began = time.time()
-    answer = _run(interpreter, side, folder, model, warm)
-    outcome = {**answer, "value": answer["done"] - began}
-    return {"version": answer["version"], "measured": {name: outcome}}
+    reply = _run(interpreter, side, folder, model, warm)
+    outcome = {**reply, "value": reply["done"] - began}
+    return {"version": reply["version"], "measured": {name: outcome}}
 
 
 def _run(
@@ -197,7 +197,7 @@ def _work(side: str, model: str, bundle: str | None = None) -> dict[str, object]
 
     value, _ = jax.block_until_ready(step(weights, batch))
     done, processor = time.time(), time.process_time()
-    loading, xla = (sum(taken) for taken in zip(*times, strict=True))
+    loading, xla = (sum(seconds) for seconds in zip(*times, strict=True))
     executables, later = len(times), []
     for _ in range(5):
         before = time.process_time()
@@ -256,11 +256,11 @@ def _table(oracle: str, runs: str = "3") -> str:
             min((r[side] for r in rounds), key=lambda outcome: outcome["processor"])
             for side in sides
         ]
-        rest = [outcome["processor"] - outcome["xla"] for outcome in least]
+        others = [outcome["processor"] - outcome["xla"] for outcome in least]
         cells = [
             " / ".join(str(outcome["executables"]) for outcome in least),
             " / ".join(f"{outcome['xla']:.2f}" for outcome in least),
-            " / ".join(f"{seconds:.2f}" for seconds in rest),
+            " / ".join(f"{seconds:.2f}" for seconds in others),
             f"{least[1]['processor'] / least[0]['processor']:.2f}",
             " / ".join(str(outcome["operations"]) for outcome in least),
             " / ".join(f"{1e3 * outcome['step']:.3g}" for outcome in least),

@@ -19,7 +19,7 @@ WORKLOADS: dict[str, Workload] = {}
 
 
 def workload(name: str) -> Callable[[Workload], Workload]:
-    """Enters a function into the table; it returns seconds, or bytes where the name says so."""
+    """Enter a function into the table; it returns seconds, or bytes if the name has that unit."""
 
     def enter(function: Workload) -> Workload:
         WORKLOADS[name] = function
@@ -281,10 +281,10 @@ def memory_workload(equations: int) -> Workload:
             before = tracemalloc.get_traced_memory()[0]
             jaxpr = api.make_jaxpr(program(api, equations))(x)
             gc.collect()
-            held = tracemalloc.get_traced_memory()[0] - before
+            allocated = tracemalloc.get_traced_memory()[0] - before
         finally:
             tracemalloc.stop()
-        return held / len(jaxpr.eqns)
+        return allocated / len(jaxpr.eqns)
 
     return measure
 

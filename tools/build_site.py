@@ -1,4 +1,4 @@
-"""Build the site, check its links, say how long its notebooks took, and take pictures of it.
+"""Build the site, check its links, print the times of its notebooks, and take pictures of it.
 
     python tools/build_site.py                 all of it; a warning is an error
     python tools/build_site.py --external      follow links to other hosts, too

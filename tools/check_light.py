@@ -1,4 +1,4 @@
-"""Check the light install: nothing of jaxlib, and less than 5 MB beside NumPy and ml_dtypes.
+"""Check the light install: no jaxlib, and less than 5 MB beside NumPy and ml_dtypes.
 
 What counts is what the distributions bring. The bytecode that an installer may make of it, which
 takes half as much again or more, is printed beside it.
@@ -28,27 +28,27 @@ def canonical(name: str) -> str:
 
 def installed(roots: list[str]) -> set[str]:
     """Return the distributions that were asked for and everything they need."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo = [canonical(root) for root in roots]
     while todo:
         name = todo.pop()
-        if name in found:
+        if name in names:
             continue
-        found.add(name)
+        names.add(name)
         for line in distribution(name).requires or []:
             if "extra ==" not in line:
                 match = re.match(r"[\w.-]+", line)
                 assert match, f"requirement without a name: {line}"
                 todo.append(canonical(match.group()))
-    return found
+    return names
 
 
 def sizes(name: str) -> tuple[int, int]:
     """Return the bytes of the files that a distribution brought, and of bytecode made of them."""
     paths = [Path(str(file.locate())) for file in distribution(name).files or []]
     brought = [path for path in paths if path.is_file() and path.suffix != ".pyc"]
-    made = [path for path in paths if path.is_file() and path.suffix == ".pyc"]
-    return sum(p.stat().st_size for p in brought), sum(p.stat().st_size for p in made)
+    compiled = [path for path in paths if path.is_file() and path.suffix == ".pyc"]
+    return sum(p.stat().st_size for p in brought), sum(p.stat().st_size for p in compiled)
 
 
 def main(roots: list[str]) -> None:
@@ -56,10 +56,10 @@ def main(roots: list[str]) -> None:
     if importlib.util.find_spec("jaxlib") is not None:
         sys.exit("the light install brought jaxlib")
     counted = {name: sizes(name) for name in sorted(installed(roots) - NOT_COUNTED)}
-    for name, (brought, made) in counted.items():
-        print(f"{name:20} {brought:>9,} bytes, and {made:>9,} of bytecode")
-    total, made = (sum(column) for column in zip(*counted.values(), strict=True))
-    print(f"{'together':20} {total:>9,} bytes, at most {LIMIT:,}; and {made:,} of bytecode")
+    for name, (brought, cached) in counted.items():
+        print(f"{name:20} {brought:>9,} bytes, and {cached:>9,} of bytecode")
+    total, cached = (sum(column) for column in zip(*counted.values(), strict=True))
+    print(f"{'together':20} {total:>9,} bytes, at most {LIMIT:,}; and {cached:,} of bytecode")
     if total >= LIMIT:
         sys.exit("the light install is too large")
 

@@ -57,16 +57,16 @@ def candidates():
     """Yield the places where an interpreter may stand, the likeliest first."""
     yield sys.executable
     for name in NAMES:
-        found = shutil.which(name)
-        if found:
-            yield found
+        interpreter = shutil.which(name)
+        if interpreter:
+            yield interpreter
     roots = [os.environ.get("PYENV_ROOT"), output_of(["pyenv", "root"]), "~/.pyenv"]
     for root in dict.fromkeys(filter(None, roots)):
         pattern = os.path.join(os.path.expanduser(root), "versions", "3.1[2-9]*", "bin", "python")
         yield from sorted(glob.glob(pattern))
-    found = output_of(["uv", "python", "find", ">=3.12"])
-    if found:
-        yield found
+    interpreter = output_of(["uv", "python", "find", ">=3.12"])
+    if interpreter:
+        yield interpreter
 
 
 def find_python():
@@ -91,15 +91,15 @@ def venv_python():
 def set_up():
     """Make .venv and install nox into it, unless it stands there as asked for."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wanted = settings["dependency-groups"]["dev"]
-    key = hashlib.sha256(repr((wanted, sys.version, str(ROOT))).encode()).hexdigest()
+    requirements = settings["dependency-groups"]["dev"]
+    key = hashlib.sha256(repr((requirements, sys.version, str(ROOT))).encode()).hexdigest()
     stamp = VENV / ".stamp"
     if stamp.is_file() and stamp.read_text() == key and venv_python().exists():
         return
     print("Setting up .venv", flush=True)
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
     install = [str(venv_python()), "-m", "pip", "install", "--quiet"]
-    subprocess.run([*install, "--disable-pip-version-check", *wanted], check=True)
+    subprocess.run([*install, "--disable-pip-version-check", *requirements], check=True)
     stamp.write_text(key)
 
 
@@ -120,17 +120,17 @@ def main(arguments):
     python = find_python()
     if python != sys.executable:
         return subprocess.run([python, __file__, *arguments], check=False).returncode
-    command, rest = (arguments[0], arguments[1:]) if arguments else ("help", [])
-    known = {
-        "demo": lambda: nox("-s", "demo", "--", *rest),
+    command, options = (arguments[0], arguments[1:]) if arguments else ("help", [])
+    commands = {
+        "demo": lambda: nox("-s", "demo", "--", *options),
         "test": test,
-        "nox": lambda: nox(*rest),
+        "nox": lambda: nox(*options),
     }
-    if command not in known:
+    if command not in commands:
         print(__doc__)
         return 0 if command in ("help", "-h", "--help") else 2
     set_up()
-    return known[command]()
+    return commands[command]()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Say what the docstrings of public names lack, and hold what was reached.
+"""List what the docstrings of public names lack, and check the numbers against floors.
 
     python tools/docstrings.py              count by package, and check against `FLOORS`
     python tools/docstrings.py ricci_lax    say what is lacking in one, name by name
@@ -47,7 +47,7 @@ ALONE = (
 
 
 class Floor(NamedTuple):
-    """What a package must reach.
+    """The floor of a package.
 
     Attributes:
       bare: how many public names may have no summary.
@@ -114,17 +114,17 @@ class Docstring:
     @cached_property
     def sections(self) -> dict[str, list[str]]:
         """The lines of each section, without their common indentation."""
-        found: dict[str, list[str]] = {}
+        lacks: dict[str, list[str]] = {}
         lines: list[str] = []
         for line in self.text.splitlines():
             head = _SECTION.match(line)
             if head:
-                lines = found.setdefault(head[1], [head[2].strip()] if head[2].strip() else [])
+                lines = lacks.setdefault(head[1], [head[2].strip()] if head[2].strip() else [])
             elif not line or line[0].isspace():
                 lines.append(line)
             else:
                 lines = []
-        return {name: textwrap.dedent("\n".join(text)).splitlines() for name, text in found.items()}
+        return {name: textwrap.dedent("\n".join(text)).splitlines() for name, text in lacks.items()}
 
     def entries(self, *names: str) -> set[str]:
         """The names that are explained in sections, without stars."""
@@ -149,20 +149,20 @@ def unbound(source: str) -> set[str]:
     """
     tree = ast.parse(source)
     used: set[str] = set()
-    made = set(dir(builtins)) | {"__name__"}
+    available = set(dir(builtins)) | {"__name__"}
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Load()):
                 used.add(name)
             case ast.Name(id=name) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                made.add(name)
+                available.add(name)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.TypeVar(name=name):
-                made.add(name)
+                available.add(name)
             case ast.alias(name=name, asname=given):
-                made.add(given or name.partition(".")[0])
+                available.add(given or name.partition(".")[0])
             case _:
                 pass
-    return used - made
+    return used - available
 
 
 class _Raised(ast.NodeVisitor):
@@ -251,9 +251,9 @@ def _unnamed(names: set[str], doc: Docstring) -> Iterator[str]:
 
 
 def _lacks_of_class(thing: type, doc: Docstring) -> Iterator[str]:
-    made = thing.__init__ is not object.__init__ or thing.__new__ is not object.__new__
-    if made and not issubclass(thing, (BaseException, enum.Enum)):
-        # A base class that takes all arguments for its subclasses says nothing of theirs.
+    is_constructible = thing.__init__ is not object.__init__ or thing.__new__ is not object.__new__
+    if is_constructible and not issubclass(thing, (BaseException, enum.Enum)):
+        # A base class that takes all arguments for its subclasses does not describe theirs.
         yield from _unnamed(_parameters(thing) - {"args", "kwargs"}, doc)
 
 
@@ -293,7 +293,7 @@ def members(thing: type) -> Iterator[tuple[str, Any]]:
 
 
 def modules(root: str) -> Iterator[ModuleType]:
-    """Give a package, the public modules in it that say what is public, and what these name."""
+    """Yield a package, the public modules in it that declare names, and these names."""
     package = importlib.import_module(root)
     yield package
     for info in pkgutil.walk_packages(package.__path__, root + "."):
@@ -323,8 +323,8 @@ def census() -> Iterator[Entry]:
                 thing = getattr(module, name)
                 inner = inspect.unwrap(thing)
                 package = ir.defining_module(inner).partition(".")[0]
-                own = package.startswith("ricci") and _is_documented(thing)
-                if not own or id(inner) in seen:
+                is_own = package.startswith("ricci") and _is_documented(thing)
+                if not is_own or id(inner) in seen:
                     continue
                 seen.add(id(inner))
                 path = f"{module.__name__}.{name}"
@@ -336,14 +336,14 @@ def census() -> Iterator[Entry]:
 
 
 def _is_documented(thing: Any) -> bool:
-    """Whether a thing can have a docstring of its own: no primitive, constant or setting has."""
+    """Whether an object can have a docstring: primitives, constants and settings cannot."""
     if isinstance(thing, (type, FunctionType)):
         return True
     return callable(thing) and isinstance(getattr(thing, "__dict__", {}).get("__doc__"), str)
 
 
 class Found(NamedTuple):
-    """How many public names a package has, and what they lack."""
+    """The numbers of a package's public names, of bare and of complete docstrings."""
 
     names: int
     bare: int
@@ -351,7 +351,7 @@ class Found(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """How many percent of the docstrings lack nothing, rounded down to a tenth.
+        """The percentage of complete docstrings, rounded down to a tenth.
 
         >>> Found(names=3, bare=0, complete=2).percent
         66.6
@@ -365,27 +365,27 @@ def counted(entries: list[Entry]) -> Found:
     return Found(len(entries), bare, sum(not entry.lacks for entry in entries))
 
 
-def problems(package: str, found: Found, floor: Floor) -> list[str]:
+def problems(package: str, counts: Found, floor: Floor) -> list[str]:
     """Return in what a package falls short of its floor.
 
     >>> problems("ricci_x", Found(names=10, bare=1, complete=8), Floor(bare=0, complete=90))
     ['ricci_x: 1 names have no summary, 0 may', 'ricci_x: 80.0% are complete, 90% must']
     """
     lines = []
-    if found.bare > floor.bare:
-        lines.append(f"{package}: {found.bare} names have no summary, {floor.bare} may")
-    if found.percent < floor.complete:
-        lines.append(f"{package}: {found.percent}% are complete, {floor.complete:g}% must")
+    if counts.bare > floor.bare:
+        lines.append(f"{package}: {counts.bare} names have no summary, {floor.bare} may")
+    if counts.percent < floor.complete:
+        lines.append(f"{package}: {counts.percent}% are complete, {floor.complete:g}% must")
     return lines
 
 
 def kinds(entries: list[Entry]) -> Counter[str]:
-    """Count what is lacking, by its kind: the first word."""
+    """Count the lacks by their kind, the first word."""
     return Counter(lack.partition(" ")[0] for entry in entries for lack in entry.lacks)
 
 
 def main(arguments: list[str]) -> int:
-    """Check all packages, or show what is lacking in some; return the exit status."""
+    """Check all packages, or list the lacks of some; return the exit status."""
     packages: dict[str, list[Entry]] = {}
     for entry in census():
         packages.setdefault(entry.package, []).append(entry)
@@ -397,12 +397,12 @@ def main(arguments: list[str]) -> int:
         return 0
     failures: list[str] = []
     for package, entries in sorted(packages.items()):
-        found = counted(entries)
+        counts = counted(entries)
         lacking = ", ".join(f"{kind} {n}" for kind, n in sorted(kinds(entries).items()))
         print(
-            f"{package}: {found.names} names, {found.percent}% complete; lacking: {lacking or '-'}"
+            f"{package}: {counts.names} names, {counts.percent}% complete; lack: {lacking or '-'}"
         )
-        failures += problems(package, found, FLOORS[package])
+        failures += problems(package, counts, FLOORS[package])
     for failure in failures:
         print(failure)
     return 1 if failures else 0

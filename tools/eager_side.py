@@ -1,4 +1,4 @@
-"""Times calls of `eager_calls.py` outside of jit on one side, in a process of its own.
+"""Time calls of `eager_calls.py` outside of jit on one side, in a separate process.
 
 Run as `python eager_side.py {jax|ricci}`: reads pickled messages from stdin, and writes a line of
 JSON for each. A pair of a source and its operands is called until nothing compiles any more; None
@@ -103,15 +103,15 @@ def main() -> None:
         try:
             if message is None:
                 assert call is not None
-                answer = {"seconds": least_seconds(api, call, number, now)}
+                reply = {"seconds": least_seconds(api, call, number, now)}
             else:
                 over_devices = OVER_DEVICES.search(message[0]) is not None
                 now = time.thread_time if over_devices else time.process_time
                 call, number = prepared(api, *message)
-                answer = {"number": number}
+                reply = {"number": number}
         except Exception as error:  # noqa: BLE001 - the report says what failed, and why
-            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
-        print(json.dumps(answer), flush=True)
+            reply = {"error": f"{type(error).__name__}: {error}"[:200]}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

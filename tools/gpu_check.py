@@ -95,8 +95,8 @@ def gap(ours: np.ndarray, theirs: np.ndarray) -> float:
         return 0.0
     largest = max(1.0, float(np.max(np.abs(theirs[np.isfinite(theirs)]), initial=0.0)))
     with np.errstate(invalid="ignore"):
-        found = float(np.max(np.abs(ours - theirs)[different])) / largest
-    return float("inf") if np.isnan(found) else found
+        difference = float(np.max(np.abs(ours - theirs)[different])) / largest
+    return float("inf") if np.isnan(difference) else difference
 
 
 def values(check: Check) -> dict[str, Any]:
@@ -164,9 +164,9 @@ def ratios(runs: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """Return the medians of both sides' times, and Ricci's relative to JAX's."""
     rows: dict[str, Any] = {}
     for name in runs[0]["jax"] if runs else ():
-        found: list[list[Any]] = [[run[side].get(name) for run in runs] for side in SIDES]
-        if all(isinstance(x, int | float) for side in found for x in side):
-            jax, ricci = (float(np.median(side)) for side in found)
+        values: list[list[Any]] = [[run[side].get(name) for run in runs] for side in SIDES]
+        if all(isinstance(x, int | float) for side in values for x in side):
+            jax, ricci = (float(np.median(side)) for side in values)
             rows[name] = [round(jax, 4), round(ricci, 4), round(ricci / jax, 3) if jax else None]
     return rows
 

@@ -102,7 +102,7 @@ class Row:
 
     @property
     def growth(self) -> float:
-        """How much more Ricci's time grows from the least size to the largest than JAX's."""
+        """The ratio of Ricci's growth in time, from the least size to the largest, to JAX's."""
         low, high = min(self.seconds), max(self.seconds)
         (their_low, our_low), (their_high, our_high) = self.seconds[low], self.seconds[high]
         return (our_high / our_low) / (their_high / their_low)
@@ -145,7 +145,7 @@ def measure(row: Row, size: int, operands: dict[str, Any], sides: list[Side]) ->
         row.seconds[size] = least
         if count and row.ratio(size) <= LIMIT:
             break
-    row.sizes[size] = [answer["bytes"] for answer in answers]
+    row.sizes[size] = [reply["bytes"] for reply in answers]
     return True
 
 

@@ -1,4 +1,4 @@
-"""Compiles and times calls of `growth.py` on one side, in a process of its own.
+"""Compile and time calls of `growth.py` on one side, in a separate process.
 
 Run as `python growth_side.py {jax|ricci}`: reads pickled messages from stdin, and writes a line of
 JSON for each. A pair of a source and its operands is compiled, and answered by a digest of the
@@ -88,12 +88,12 @@ def main() -> None:
         try:
             if message is None:
                 assert call is not None
-                answer = {"seconds": least_seconds(api, call)}
+                reply = {"seconds": least_seconds(api, call)}
             else:
-                call, answer = prepared(api, *message)
+                call, reply = prepared(api, *message)
         except Exception as error:  # noqa: BLE001 - the report says what failed, and why
-            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
-        print(json.dumps(answer), flush=True)
+            reply = {"error": f"{type(error).__name__}: {error}"[:200]}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":

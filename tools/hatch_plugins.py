@@ -20,7 +20,7 @@ HOOK = '\n[tool.hatch.build.targets.sdist.hooks.custom]\npath = "../../tools/hat
 
 
 def stale(project: dict[str, Any], version: str) -> list[str]:
-    """Return what a table `[project]` says about Ricci's versions that is not the given one.
+    """Return the versions of Ricci in a table `[project]` that are not the given one.
 
     A dependency `ricci` or `ricci-…`, an extra's too, has to be pinned to the version. Of the
     drop-in's own version, `0.12.0.1+ricci.0.1.0`, the part that is Ricci's counts.
@@ -64,5 +64,5 @@ class WholeSdist(BuildHookInterface):
             build_data["artifacts"].append("*.pyi")  # which git ignores
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove what was written for the sdist."""
+        """Remove the files that were written for the sdist."""
         self.folder.cleanup()

@@ -1,4 +1,4 @@
-"""Import libraries that are written for JAX on the drop-in, each in a process of its own.
+"""Import libraries that are written for JAX on the drop-in, each in a separate process.
 
     python tools/import_census.py PYTHON            every library of data/census.tsv
     python tools/import_census.py PYTHON flax optax
@@ -36,20 +36,20 @@ class Library:
         module: what to import.
         environment: which environment it goes into; one of its own for those that need the same
             distribution under another name as others do. Empty for the common one.
-        known: why it cannot be imported with JAX 0.11.2 either; empty if it can.
+        reason: why it cannot be imported with JAX 0.11.2 either; empty if it can.
     """
 
     distribution: str
     module: str
     environment: str
-    known: str
+    reason: str
 
 
 def libraries(asked: list[str] | None = None) -> list[Library]:
     """Return the libraries of the census, or those of them that are asked for."""
     lines = DATA.read_text(encoding="utf-8").splitlines()[1:]
-    found = [Library(*line.split("\t")) for line in lines]
-    return [library for library in found if not asked or library.distribution in asked]
+    listed = [Library(*line.split("\t")) for line in lines]
+    return [library for library in listed if not asked or library.distribution in asked]
 
 
 def import_in(python: str, library: Library) -> tuple[str, str | None]:
@@ -88,8 +88,8 @@ def main(arguments: list[str]) -> int:
     for library in chosen:
         version, error = import_in(pythons[-1] if library.environment else pythons[0], library)
         failures += error is not None
-        known = f" ({library.known})" if error and library.known else ""
-        print(f"{library.distribution:18} {version:24} {error or 'ok'}{known}", flush=True)
+        reason = f" ({library.reason})" if error and library.reason else ""
+        print(f"{library.distribution:18} {version:24} {error or 'ok'}{reason}", flush=True)
     print(f"{len(chosen) - failures} of {len(chosen)} libraries import")
     return failures
 

@@ -100,8 +100,8 @@ def table() -> str:
 
 def main() -> None:
     """Rewrite the page."""
-    before, _, rest = PAGE.read_text().partition(START)
-    _, _, after = rest.partition(END)
+    before, _, tail = PAGE.read_text().partition(START)
+    _, _, after = tail.partition(END)
     PAGE.write_text(f"{before}{START}\n\n{table()}\n\n{END}{after}")
 
 

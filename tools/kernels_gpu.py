@@ -56,7 +56,7 @@ device_description_str: "NVIDIA H100 80GB HBM3"
 
 
 class Result(NamedTuple):
-    """What became of a kernel.
+    """The outcome of a kernel.
 
     Attributes:
       name: the kernel's name.

@@ -17,7 +17,7 @@ from ricci_stablehlo import Lowering, Value, lower_rules
 
 Rule = Callable[..., Any]
 
-# What IEEE 754 leaves open: functions of their own, products that may be fused with a sum, and sums
+# The choices that IEEE 754 leaves: other functions, products that may be fused with a sum, and sums
 # in any order. The others (sqrt, a single sum or quotient) are rounded correctly everywhere.
 APPROXIMATE = """
     acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt conv_general_dilated cos cosh

@@ -31,7 +31,7 @@ _ONLY_FULL = "`--full` compiles them; the tests take one example of each primiti
 
 
 class Report:
-    """What ran: counts and reasons by law and primitive, and how much is broken."""
+    """The outcomes of a run: counts and reasons by law and primitive, and the failures."""
 
     def __init__(self) -> None:
         self.ran: Counter[tuple[str, str]] = Counter()
@@ -41,28 +41,28 @@ class Report:
         self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def fail(self, failure: str) -> None:
-        """Count what is broken and print it at once: a run of all takes long, and may be ended."""
+        """Count a failure and print it at once: a run of all takes long, and may be ended."""
         self.broken += 1
         print(f"\nBROKEN: {failure}", flush=True)
 
     def check(
-        self, law: str, name: str, found: Sequence[Example], run: Callable[[], str | None]
+        self, law: str, name: str, examples: Sequence[Example], run: Callable[[], str | None]
     ) -> None:
         """Run a law on some cases together, and count them."""
         start = time.perf_counter()
         try:
             reason = run()
         except Exception:  # noqa: BLE001 - of a law that is broken, all are listed
-            cases = "; ".join(map(str, found[:3]))
+            cases = "; ".join(map(str, examples[:3]))
             self.fail(f"{law}: {name}{cases}\n{traceback.format_exc(limit=-2)}")
             return
         finally:
             self.seconds[law] += time.perf_counter() - start
         if reason is None:
-            self.ran[law, name] += len(found)
+            self.ran[law, name] += len(examples)
         else:
-            self.nothing[law, name] += len(found)
-            self.skipped[law][reason] += len(found)
+            self.nothing[law, name] += len(examples)
+            self.skipped[law][reason] += len(examples)
 
     def table(self, names: Sequence[str]) -> str:
         """The table of primitives by laws, and of the reasons."""
@@ -89,7 +89,7 @@ class Report:
 
 
 def left_out() -> str:
-    """What there are no cases of, and why."""
+    """List the primitives and laws without cases, with the reasons."""
     by_topic: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, reason in without_examples.items():
         by_topic["examples"][reason].append(name)
@@ -99,12 +99,14 @@ def left_out() -> str:
     lines = []
     for topic, by_reason in sorted(by_topic.items()):
         lines += ["", f"left out: {topic}"]
-        lines += [f"  {', '.join(sorted(found))}: {r}" for r, found in sorted(by_reason.items())]
+        lines += [f"  {', '.join(sorted(names))}: {r}" for r, names in sorted(by_reason.items())]
     return "\n".join(lines)
 
 
-def _compiled(name: str, found: Sequence[Example], *, derived: bool = False) -> None:
-    check_compiled(primitives[name], found, jit=jit, reference=reference_backend, derived=derived)
+def _compiled(name: str, examples: Sequence[Example], *, derived: bool = False) -> None:
+    check_compiled(
+        primitives[name], examples, jit=jit, reference=reference_backend, derived=derived
+    )
 
 
 def check(names: Sequence[str], *, full: bool) -> Report:
@@ -115,13 +117,13 @@ def check(names: Sequence[str], *, full: bool) -> Report:
         if reason := missing_rule(primitive):
             report.fail(reason)
             continue
-        found = cases(name, full=full)
+        case_list = cases(name, full=full)
         with use_backend(reference_backend):
             for law, holds in LAWS.items():
-                for case in found:
+                for case in case_list:
                     run = lambda h=holds, p=primitive, c=case: h(p, c)
                     report.check(law, name, [case], run)
-        report.check(_COMPILED, name, found, lambda n=name, c=found: _compiled(n, c))
+        report.check(_COMPILED, name, case_list, lambda n=name, c=case_list: _compiled(n, c))
         transformed = examples()[name]
         run = lambda t=transformed, n=name: _compiled(n, t, derived=True) if full else _ONLY_FULL
         report.check(_TRANSFORMED, name, transformed, run)

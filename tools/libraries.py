@@ -39,7 +39,7 @@ MODELS = {
 }
 # Of the time that JAX takes: from the first import to the first step's loss, and for a later step.
 FIRST_STEP, STEADY_STEP = 0.7, 1.0
-# How far losses may lie apart, as a share: what rounding alone makes of the curves.
+# The relative difference of losses that rounding alone may cause.
 ROUNDING = 1e-4
 TOLERANCE = 2e-5
 # The jobs whose steps' memory is planned, and how far a plan may lie from the compiler's figure.
@@ -91,11 +91,11 @@ class Side:
         output = self.run("run_job.py", name, data)
         if output is None:
             return
-        found: dict = json.loads(output.splitlines()[-1])
-        before = self.jobs.get(name, found)
+        reply: dict = json.loads(output.splitlines()[-1])
+        before = self.jobs.get(name, reply)
         for key in ("first_step", "steady_step"):
-            found[key] = min(found[key], before[key])
-        self.jobs[name] = found
+            reply[key] = min(reply[key], before[key])
+        self.jobs[name] = reply
 
     def run_plan(self, name: str, data: str) -> None:
         """Plan the memory of a job's step."""
@@ -174,8 +174,8 @@ def job_row(name: str, theirs: Side, ours: Side) -> tuple[list[str], bool]:
     times = []
     for key, budget in (("first_step", FIRST_STEP), ("steady_step", STEADY_STEP)):
         ratio = ricci[key] / jax[key]
-        kept = "" if ratio <= budget else " **over**"
-        times += [milliseconds(jax[key]), milliseconds(ricci[key]), f"{ratio:.2f}{kept}"]
+        note = "" if ratio <= budget else " **over**"
+        times += [milliseconds(jax[key]), milliseconds(ricci[key]), f"{ratio:.2f}{note}"]
     agrees = distance <= ROUNDING
     difference = "equal" if distance == 0 else f"{distance:.1e}{'' if agrees else ' **differs**'}"
     return [name, quality, difference, *times], agrees and reached
@@ -215,12 +215,12 @@ def calls_row(name: str, theirs: Side, ours: Side) -> tuple[list[str], list[str]
     """Return the cells of a library's calls, and what differs."""
     if name not in theirs.calls or name not in ours.calls:
         return [name, "failed", "–"], [f"{name}: could not be run"]
-    found = {
+    environment = {
         case: difference(outcome, ours.calls[name].get(case))
         for case, outcome in theirs.calls[name].items()
     }
-    lines = [f"{name}, {case}: {text}" for case, text in found.items() if text]
-    return [name, str(len(found)), str(len(found) - len(lines))], lines
+    lines = [f"{name}, {case}: {text}" for case, text in environment.items() if text]
+    return [name, str(len(environment)), str(len(environment) - len(lines))], lines
 
 
 def plan_row(name: str, plan: dict) -> tuple[list[str], bool]:
@@ -269,13 +269,13 @@ def report(theirs: Side, ours: Side, jobs: list[str], calls: list[str]) -> tuple
             f"as the compiler assigns it (at most {PLAN_TOLERANCE:.0%} apart):",
             table(["job", "plan", "compiler", "ratio"], [cells for cells, _ in plans]),
         ]
-    lines = [f"- {line}" for _, found in counted for line in found]
+    lines = [f"- {line}" for _, messages in counted for line in messages]
     lines += [
         f"- {s.name}, {what}: {why}" for s in (theirs, ours) for what, why in s.errors.items()
     ]
     if lines:
         parts.append("What differs:\n\n" + "\n".join(lines))
-    return "\n\n".join(parts) + "\n", not lines and all(kept for _, kept in [*rows, *plans])
+    return "\n\n".join(parts) + "\n", not lines and all(is_met for _, is_met in [*rows, *plans])
 
 
 def main() -> int:
@@ -313,11 +313,11 @@ def main() -> int:
                 if not options.names or name in options.names:
                     print(f"{name}, {script}", file=sys.stderr, flush=True)
                     ours.run(script, name)
-    text, kept = report(theirs, ours, jobs, calls)
+    text, is_met = report(theirs, ours, jobs, calls)
     print(text)
     if options.write:
         write_section(options.write, "jobs", text)
-    return 0 if kept else 1
+    return 0 if is_met else 1
 
 
 if __name__ == "__main__":

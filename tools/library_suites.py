@@ -80,7 +80,7 @@ SUITES = {
 
 
 class Outcome(NamedTuple):
-    """What a test gave: ``passed``, ``failed`` or ``skipped``; and of a failure the last line."""
+    """The outcome of a test: ``passed``, ``failed`` or ``skipped``; the last line of a failure."""
 
     result: str
     message: str = ""
@@ -95,19 +95,19 @@ def outcomes(lines: Iterable[str]) -> dict[str, Outcome]:
     >>> outcomes([json.dumps(said)])
     {'a': Outcome(result='passed', message='')}
     """
-    found: dict[str, Outcome] = {}
+    results: dict[str, Outcome] = {}
     for line in lines:
         report = json.loads(line)
         kind, name = report["$report_type"], report.get("nodeid")
         if kind == "CollectReport" and report["outcome"] == "failed":
-            found[name] = Outcome("failed", _last_line(report["longrepr"]))
+            results[name] = Outcome("failed", _last_line(report["longrepr"]))
         elif kind == "TestReport":
-            before = found.get(name, Outcome("")).result
+            before = results.get(name, Outcome("")).result
             if report["outcome"] == "failed":
-                found[name] = Outcome("failed", _last_line(report["longrepr"]))
+                results[name] = Outcome("failed", _last_line(report["longrepr"]))
             elif before != "failed" and (report["when"] == "call" or report["outcome"] != "passed"):
-                found[name] = Outcome(report["outcome"])
-    return found
+                results[name] = Outcome(report["outcome"])
+    return results
 
 
 def _last_line(shown: object) -> str:
@@ -158,7 +158,7 @@ class Side(NamedTuple):
         return done.stdout.strip()
 
     def pytest(self, suite: Suite, folder: Path, *arguments: str) -> dict[str, Outcome]:
-        """Run pytest in the library's folder, and return what its log says."""
+        """Run pytest in the library's folder, and return the outcomes in its log."""
         log = SOURCES / f"{suite.distribution}-{self.name}.jsonl"
         log.unlink(missing_ok=True)
         options = [*settings(folder), "--report-log", str(log), *suite.options]
@@ -182,21 +182,21 @@ class Side(NamedTuple):
         listed = SOURCES / f"{suite.distribution}-{self.name}.args"
         listed.write_text("\n".join(names))
         limits = ["-n", "1", "--timeout", str(LONGEST), "--max-worker-restart", "50"]
-        found = self.pytest(suite, folder, *limits, f"@{listed}")
+        process = self.pytest(suite, folder, *limits, f"@{listed}")
         silent = Outcome("failed", "ended without an outcome")
-        reached = set(found) | {name.partition("::")[0] for name in found}
-        return found | {name: silent for name in names if name not in reached}
+        reached = set(process) | {name.partition("::")[0] for name in process}
+        return process | {name: silent for name in names if name not in reached}
 
     def collect(self, suite: Suite, folder: Path) -> tuple[list[str], dict[str, Outcome]]:
         """Return the names of the tests, and the modules that cannot be collected."""
         ignored = [f"--ignore-glob=*{part}*" for part in suite.without]
-        found = self.pytest(suite, folder, "--collect-only", *ignored, *suite.tests)
+        process = self.pytest(suite, folder, "--collect-only", *ignored, *suite.tests)
         output = (SOURCES / f"{suite.distribution}-{self.name}.txt").read_text()
-        return [line for line in output.splitlines() if "::" in line and " " not in line], found
+        return [line for line in output.splitlines() if "::" in line and " " not in line], process
 
 
 class Result(NamedTuple):
-    """What a library's tests gave on the drop-in, and which failures JAX does not share."""
+    """The outcomes of a library's tests on the drop-in, and the failures that JAX lacks."""
 
     suite: Suite
     version: str
@@ -222,17 +222,17 @@ def compare(suite: Suite, theirs: Side, ours: Side, sample: int, seed: int, chos
     if sample and count > sample:
         names = sorted(random.Random(seed).sample(names, sample))
     # A module that cannot be collected is run again, to see whether JAX can.
-    found = {**broken, **(ours.run(suite, folder, names) if names else {})}
-    failed = [name for name, outcome in found.items() if outcome.result == "failed"]
+    failures = {**broken, **(ours.run(suite, folder, names) if names else {})}
+    failed = [name for name, outcome in failures.items() if outcome.result == "failed"]
     # The same tests in the same order, for what one test does may matter to the next.
     there = theirs.run(suite, folder, [*broken, *names]) if failed else {}
     passes = {name for name, outcome in there.items() if outcome.result == "passed"}
     here_only = {
-        name: found[name]
+        name: failures[name]
         for name in failed
         if name in passes or any(other.startswith(f"{name}::") for other in passes)
     }
-    return Result(suite, version, count, found, here_only)
+    return Result(suite, version, count, failures, here_only)
 
 
 def reasons() -> list[tuple[str, str, str]]:
@@ -241,12 +241,14 @@ def reasons() -> list[tuple[str, str, str]]:
         return [(row[0], row[1], row[2]) for row in csv.reader(file, delimiter="\t") if row]
 
 
-def explained(result: Result, known: list[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+def explained(
+    result: Result, explanations: list[tuple[str, str, str]]
+) -> Iterator[tuple[str, str]]:
     """For each test that fails here only, its name and the reason, empty if none is known."""
     for name in result.here_only:
         why = [
             reason
-            for library, part, reason in known
+            for library, part, reason in explanations
             if library == result.suite.distribution and part in name
         ]
         yield name, why[0] if why else ""
@@ -254,7 +256,7 @@ def explained(result: Result, known: list[tuple[str, str, str]]) -> Iterator[tup
 
 def report(results: list[Result], sample: int, seed: int) -> tuple[str, bool]:
     """Return the section in Markdown, and whether every failure here only has a reason."""
-    known = reasons()
+    explanations = reasons()
     drawn = f"of each at most {sample}, drawn with seed {seed}" if sample else "all of each"
     header = ["library", "version", "tests", "ran", "passed", "skipped", "failed on JAX, too"]
     parts = [
@@ -267,9 +269,9 @@ def report(results: list[Result], sample: int, seed: int) -> tuple[str, bool]:
     ]
     lines, whole = [], True
     for result in results:
-        for name, why in explained(result, known):
-            said = why or f"**no reason known**: {result.here_only[name].message}"
-            lines.append(f"- {result.suite.distribution}, `{name}`: {said}")
+        for name, why in explained(result, explanations):
+            reason = why or f"**no reason known**: {result.here_only[name].message}"
+            lines.append(f"- {result.suite.distribution}, `{name}`: {reason}")
             whole = whole and bool(why)
     if lines:
         parts.append("What fails here only:\n\n" + "\n".join(lines))

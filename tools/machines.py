@@ -92,7 +92,7 @@ MACHINES = (
 
 
 def processor_features() -> set[str]:
-    """What the processor can do, as Linux tells; nothing where it does not."""
+    """The processor's features, from Linux; empty elsewhere."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -108,17 +108,17 @@ def numpy_features() -> list[str]:
 
 def environment(machine: Machine) -> dict[str, str]:
     """The variables that make this machine pass for another."""
-    found = dict(os.environ)
+    variables = dict(os.environ)
     join = lambda name, by, part: by.join(filter(None, (os.environ.get(name), part)))
-    found["PYTHONPATH"] = join("PYTHONPATH", os.pathsep, str(ROOT / "tools"))
+    variables["PYTHONPATH"] = join("PYTHONPATH", os.pathsep, str(ROOT / "tools"))
     if machine.xla:
-        found["XLA_FLAGS"] = join("XLA_FLAGS", " ", f"--xla_cpu_max_isa={machine.xla}")
+        variables["XLA_FLAGS"] = join("XLA_FLAGS", " ", f"--xla_cpu_max_isa={machine.xla}")
     if machine.openblas:
-        found["OPENBLAS_CORETYPE"] = machine.openblas
+        variables["OPENBLAS_CORETYPE"] = machine.openblas
     patterns = machine.numpy.split()
     matches = lambda name: any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
-    found["NPY_DISABLE_CPU_FEATURES"] = " ".join(filter(matches, numpy_features()))
-    return found
+    variables["NPY_DISABLE_CPU_FEATURES"] = " ".join(filter(matches, numpy_features()))
+    return variables
 
 
 def command(machine: Machine, short: bool, arguments: Sequence[str]) -> list[str]:
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--on", action="append", choices=names, help="a machine, by default all")
     parser.add_argument("--short", action="store_true", help="a part that takes about a minute")
-    options, rest = parser.parse_known_args(arguments)
+    options, remaining = parser.parse_known_args(arguments)
     features, outcomes = processor_features(), {}
     for machine in MACHINES:
         if machine.name not in (options.on or names) or (options.short and not machine.short):
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcomes[machine.name] = f"left out: this processor lacks {', '.join(sorted(missing))}"
             continue
         print(f"\n=== {machine.name}", flush=True)
-        run = command(machine, options.short, rest)
+        run = command(machine, options.short, remaining)
         status = subprocess.run(run, cwd=ROOT, env=environment(machine), check=False).returncode
         outcomes[machine.name] = f"failed with exit status {status}" if status else "passed"
     print()

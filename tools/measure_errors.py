@@ -38,7 +38,7 @@ SIDES = ("ricci", "jax")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a program ended with: the error's class and bases, its message, all that is printed."""
+    """The error that ended a program: its class and bases, its message, all that is printed."""
 
     classes: list[str]
     message: str
@@ -140,12 +140,12 @@ def measure_elsewhere(side: str, python: str, topics: list[str]) -> dict[str, Ou
     return {name: Outcome(**values) for name, values in json.loads(done.stdout).items()}
 
 
-def rows(topics: Iterable[str], found: dict[str, dict[str, Outcome]]) -> list[list[str]]:
-    """A row for each mistake: what the two sides said."""
+def rows(topics: Iterable[str], measured: dict[str, dict[str, Outcome]]) -> list[list[str]]:
+    """Return a row for each mistake, with the errors of both sides."""
     table = []
     for mistake in _of(topics):
         row = [mistake.name]
-        for side, outcomes in found.items():
+        for side, outcomes in measured.items():
             outcome = outcomes[mistake.name]
             line = marked_line(mistake, side)
             shows = [
@@ -166,11 +166,11 @@ def _names_argument(outcome: Outcome, mistake: Mistake) -> bool:
     return _has_word(outcome.message, mistake.argument)
 
 
-def summary(topics: Iterable[str], found: dict[str, dict[str, Outcome]]) -> list[list[str]]:
+def summary(topics: Iterable[str], measured: dict[str, dict[str, Outcome]]) -> list[list[str]]:
     """A row for each side: medians and counts over the mistakes that all sides report."""
-    mistakes = [m for m in _of(topics) if all(side[m.name].error for side in found.values())]
+    mistakes = [m for m in _of(topics) if all(side[m.name].error for side in measured.values())]
     table = []
-    for side, outcomes in found.items():
+    for side, outcomes in measured.items():
         reports = [(m, outcomes[m.name]) for m in mistakes]
         characters = [len(o.text) for _, o in reports]
         table.append(
@@ -215,27 +215,27 @@ def main() -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="show the texts")
     parser.add_argument("--page", action="store_true", help="print only the tables")
     parser.add_argument("-k", default="", help="show mistakes whose name has this in it")
-    given = parser.parse_args()
-    topics = given.topics or list(TOPICS)
-    if given.side:
-        outcomes = measure(given.side, topics)
+    options = parser.parse_args()
+    topics = options.topics or list(TOPICS)
+    if options.side:
+        outcomes = measure(options.side, topics)
         json.dump({name: asdict(o) for name, o in outcomes.items()}, sys.stdout)
         return
-    found = {"ricci": measure_elsewhere("ricci", sys.executable, topics)}
+    measured = {"ricci": measure_elsewhere("ricci", sys.executable, topics)}
     if oracle := os.environ.get("RICCI_ORACLE_PYTHON"):
-        found["jax"] = measure_elsewhere("jax", oracle, topics)
+        measured["jax"] = measure_elsewhere("jax", oracle, topics)
     for mistake in _of(topics):
-        missing = found["ricci"][mistake.name].missing(mistake)
-        if given.verbose and given.k in mistake.name:
+        missing = measured["ricci"][mistake.name].missing(mistake)
+        if options.verbose and options.k in mistake.name:
             print(f"=== {mistake.name}")
-            for side, outcomes in found.items():
+            for side, outcomes in measured.items():
                 print(f"--- {side}\n{outcomes[mistake.name].text}")
-        elif missing and not given.page:
+        elif missing and not options.page:
             print(f"{mistake.name}: the message lacks {', '.join(missing)}")
-    print(markdown(SUMMARY, summary(topics, found)))
+    print(markdown(SUMMARY, summary(topics, measured)))
     for topic in topics:
-        head = ["mistake", *(f"{NAMES[side]}: {what}" for side in found for what in SIDE)]
-        print(f"\n## {topic.capitalize()}\n\n{markdown(head, rows([topic], found))}")
+        head = ["mistake", *(f"{NAMES[side]}: {what}" for side in measured for what in SIDE)]
+        print(f"\n## {topic.capitalize()}\n\n{markdown(head, rows([topic], measured))}")
 
 
 if __name__ == "__main__":

@@ -102,9 +102,9 @@ def exports(file: Path, module: str, *, lazily: bool = False) -> Iterator[tuple[
       lazily: whether to read only the imports under ``if TYPE_CHECKING``.
     """
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    own = _own_names(tree)
-    if own:
-        yield from ((name, module) for name in own)
+    defined = _own_names(tree)
+    if defined:
+        yield from ((name, module) for name in defined)
         return
     body = [] if lazily else tree.body
     for branch in filter(None, map(_branch_for_checkers, tree.body)):

@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# What is said here is tested: Pythons and systems that releases were tried on.
+# These are tested: Pythons and systems that releases were tried on.
 CLASSIFIERS = (
     "Development Status :: 3 - Alpha",
     "Intended Audience :: Developers",
@@ -49,14 +49,14 @@ def with_metadata(text: str) -> str:
     Raises:
       ValueError: if it has no line that says which Pythons it needs.
     """
-    own = [
+    listing = [
         keyword
         for keyword in tomllib.loads(text)["project"].get("keywords", [])
         if keyword not in SHARED_KEYWORDS
     ]
-    written = lines("keywords", [*own, *SHARED_KEYWORDS]) + lines("classifiers", [*CLASSIFIERS])
-    rest = FIELD.sub("", text)
-    before, needs, after = rest.partition("requires-python = ")
+    written = lines("keywords", [*listing, *SHARED_KEYWORDS]) + lines("classifiers", [*CLASSIFIERS])
+    remaining = FIELD.sub("", text)
+    before, needs, after = remaining.partition("requires-python = ")
     if not needs:
         raise ValueError("no line says requires-python = ...")
     python, newline, after = after.partition("\n")

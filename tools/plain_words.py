@@ -1,6 +1,6 @@
 """Find first lines, comments, error messages and names that do not use the field's terms.
 
-    python tools/plain_words.py                  check packages against `CEILINGS`, and the pages
+    python tools/plain_words.py                  check packages, tools and pages against `CEILINGS`
     python tools/plain_words.py packages/numpy   list what is found there
 
 A docstring's first line begins with a verb or names the thing by the field's term: it is no
@@ -85,6 +85,7 @@ CEILINGS = {
     "stablehlo": Ceiling(0, 0, 0, 0),
     "storage": Ceiling(0, 0, 0, 0),
     "testing": Ceiling(0, 0, 0, 0),
+    "tools": Ceiling(0, 1, 4, 0),
     "xla": Ceiling(0, 0, 0, 0),
 }
 
@@ -150,8 +151,10 @@ def flagged(source: str) -> Iterator[Place]:
 
 
 def places(folder: Path) -> Iterator[tuple[Path, Place]]:
-    """Return the flagged places of a package's sources."""
-    for path in sorted((folder / "src").rglob("*.py")):
+    """Return the flagged places of a folder's sources, without those of its tests."""
+    for path in sorted(folder.rglob("*.py")):
+        if "tests" in path.relative_to(folder).parts:
+            continue
         for place in flagged(path.read_text(encoding="utf-8")):
             yield path, place
 
@@ -163,7 +166,7 @@ def count(folder: Path) -> Ceiling:
 
 
 def page_problems(name: str, page: str) -> list[str]:
-    """Return where the prose of a page in Markdown says "is no X", code and "there is no X" aside.
+    """List the phrases in the prose of a page in Markdown that `NO_NOUN` finds, "there is" aside.
 
     >>> page_problems("a.md", "There is no loop.\\n```\\nx is no y\\n```\\nA seed is no key.")
     ["a.md:5: 'is no key'"]
@@ -177,14 +180,14 @@ def page_problems(name: str, page: str) -> list[str]:
 
 
 def problems(package: str, counts: Ceiling, ceiling: Ceiling) -> list[str]:
-    """Return what is wrong with a package's numbers.
+    """Return the problems of a package's numbers.
 
     >>> problems("x", Ceiling(1, 0, 0, 0), Ceiling(0, 0, 0, 0))
     ['x: 1 flagged docstrings, 0 may be: tools/plain_words.py packages/x']
     """
     return [
         f"{package}: {number} flagged {kind}, {most} may be: "
-        f"tools/plain_words.py packages/{package}"
+        f"tools/plain_words.py {'' if package == 'tools' else 'packages/'}{package}"
         for kind, number, most in zip(Ceiling._fields, counts, ceiling, strict=True)
         if number > most
     ]
@@ -198,7 +201,7 @@ def main(arguments: list[str]) -> int:
                 print(f"{path.relative_to(ROOT)}:{line}: {kind}: {text} [{'; '.join(rules)}]")
         return 0
     failures: list[str] = []
-    for folder in sorted(path.parent for path in ROOT.glob("packages/*/src")):
+    for folder in [*sorted(path.parent for path in ROOT.glob("packages/*/src")), ROOT / "tools"]:
         counts, ceiling = count(folder), CEILINGS.get(folder.name, Ceiling(0, 0, 0, 0))
         failures += problems(folder.name, counts, ceiling)
         if counts != ceiling:

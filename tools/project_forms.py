@@ -46,11 +46,11 @@ def own_labels(settings: str) -> set[str]:
     >>> sorted(own_labels("self-hosted-runner:\\n  labels: [gpu, tpu]\\n"))
     ['gpu', 'tpu']
     """
-    found = re.search(r"labels: \[(.*)\]", settings)
-    return set(re.findall(r"[\w-]+", found[1])) if found else set()
+    match = re.search(r"labels: \[(.*)\]", settings)
+    return set(re.findall(r"[\w-]+", match[1])) if match else set()
 
 
-def problems(found: Iterable[dict[str, Any]], labels: set[str]) -> list[str]:
+def problems(findings: Iterable[dict[str, Any]], labels: set[str]) -> list[str]:
     """Return a line for each thing that actionlint found, but for labels of own machines.
 
     >>> bad = {"file": "a.yml", "line": 5, "column": 3, "message": 'label "gpu" is unknown. ...'}
@@ -59,13 +59,13 @@ def problems(found: Iterable[dict[str, Any]], labels: set[str]) -> list[str]:
     """
     return [
         f"{one['file']}:{one['line']}:{one['column']}: {one['message']}"
-        for one in found
+        for one in findings
         if (label := LABEL.match(one["message"])) is None or label[1] not in labels
     ]
 
 
 def actionlint(files: Iterable[Path]) -> list[dict[str, Any]]:
-    """Return what actionlint says of workflows; install it first, if it is not there.
+    """Return actionlint's findings on workflows; install it first, if it is absent.
 
     Raises:
       RuntimeError: it could not be installed or run.
@@ -89,7 +89,7 @@ def actionlint(files: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 def misshapen(place: str, entry: str) -> Iterable[str]:
-    """Yield what is wrong with an entry of the changelog: its length, its lines, its first word.
+    """Yield the problems of an entry of the changelog: its length, its lines, its first word.
 
     >>> list(misshapen("a.md", "Fix a crash in `lax.linalg.ormqr` on matrices without any rows."))
     []
@@ -106,7 +106,7 @@ def misshapen(place: str, entry: str) -> Iterable[str]:
 
 
 def changelog_problems() -> list[str]:
-    """Return what is wrong with the entries of CHANGELOG.md and the fragments of changelog.d."""
+    """Return the problems of the entries of CHANGELOG.md and the fragments of changelog.d."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     # The highlights of a version, before its first heading, name things and have no verb.
     entries = [
@@ -133,9 +133,9 @@ def main() -> int:
         command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *files]
         status = subprocess.run(command, cwd=ROOT).returncode or status
     settings = (ROOT / ".github" / "actionlint.yaml").read_text(encoding="utf-8")
-    found = problems(actionlint(sorted(ROOT.glob(WORKFLOWS))), own_labels(settings))
-    print("\n".join([*found, f"actionlint: {len(found)} problems"]))
-    return 1 if found else status
+    findings = problems(actionlint(sorted(ROOT.glob(WORKFLOWS))), own_labels(settings))
+    print("\n".join([*findings, f"actionlint: {len(findings)} problems"]))
+    return 1 if findings else status
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run the examples of a README where only what it says to install can be imported.
+"""Run the examples of a README with only the packages that it tells users to install.
 
     python tools/readme_examples.py packages/nn/README.md
     python tools/readme_examples.py packages/nn/README.md --without ricci_xla jaxlib
@@ -43,10 +43,10 @@ def run(file: Path) -> tuple[int, int]:
     names: dict[str, Any] = {"__name__": "__main__"}
     failed = blocks = 0
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        for found in BLOCK.finditer(text):
+        for block in BLOCK.finditer(text):
             blocks += 1
-            line = text.count("\n", 0, found.start(1))
-            failed += run_block(found[1], str(file), line, names)
+            line = text.count("\n", 0, block.start(1))
+            failed += run_block(block[1], str(file), line, names)
     return blocks, failed
 
 
@@ -60,5 +60,5 @@ def main(file: str, without: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    given, _, left_out = " ".join(sys.argv[1:]).partition(" --without ")
-    sys.exit(main(given, left_out.split()))
+    installed, _, left_out = " ".join(sys.argv[1:]).partition(" --without ")
+    sys.exit(main(installed, left_out.split()))

@@ -33,22 +33,22 @@ def _entry_of_leaf(leaf: Leaf) -> dict[str, Any]:
 
 
 def entry_of(result: Result) -> Any:
-    """What stands in a file for a result: the class of the error, or the arrays."""
+    """The entry of a file for a result: the class of the error, or the arrays."""
     if result.error is not None:
         return result.error.name
     return [_entry_of_leaf(leaf) for leaf in result.leaves if leaf.kind == "array"]
 
 
 def agree(old: Any, new: Any) -> bool:
-    """Whether two entries say the same, up to rounding."""
+    """Whether two entries are equal, up to rounding."""
     if not (isinstance(old, list) and isinstance(new, list) and len(old) == len(new)):
         return old == new
     for x, y in zip(old, new, strict=True):
         if (x["dtype"], x["shape"]) != (y["dtype"], y["shape"]):
             return False
-        found, expected = (np.array([float(v) for v in leaf["values"]]) for leaf in (x, y))
+        actual, expected = (np.array([float(v) for v in leaf["values"]]) for leaf in (x, y))
         size = float(np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0))
-        if not np.allclose(found, expected, rtol=RTOL, atol=RTOL * size, equal_nan=True):
+        if not np.allclose(actual, expected, rtol=RTOL, atol=RTOL * size, equal_nan=True):
             return False
     return True
 
@@ -73,9 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = shared_oracle().run_many(
             [Request("\n".join([*setup, source]), {}) for source in cases], timeout=600
         )
-        found = {source: entry_of(x) for source, x in zip(cases, results, strict=True)}
-        changed = [source for source, new in found.items() if not agree(cases[source], new)]
-        cases.update({source: found[source] for source in changed})
+        entries = {source: entry_of(x) for source, x in zip(cases, results, strict=True)}
+        changed = [source for source, new in entries.items() if not agree(cases[source], new)]
+        cases.update({source: entries[source] for source in changed})
         path.write_text(written(file))
         print(f"{path.stem}: {len(changed)} of {len(cases)} recorded anew", *changed, sep="\n  ")
     return 0

@@ -42,15 +42,15 @@ def distributions(dist: Path) -> list[Path]:
     Raises:
       FileNotFoundError: one is missing, or there are others: of another version, for example.
     """
-    wanted = {build(package, dist) for package in PACKAGES for build in (wheel, sdist)}
+    expected = {build(package, dist) for package in PACKAGES for build in (wheel, sdist)}
     there = set(dist.glob("*"))
-    if wanted != there:
-        differing = sorted(file.name for file in wanted ^ there)
+    if expected != there:
+        differing = sorted(file.name for file in expected ^ there)
         raise FileNotFoundError(
             f"{dist} does not hold the sdist and the wheel of each package at {version()}: "
             f"{', '.join(differing)}. `nox -s build` writes them."
         )
-    return sorted(wanted)
+    return sorted(expected)
 
 
 def try_package(package: str, dist: Path, folder: Path) -> None:
@@ -64,11 +64,11 @@ def try_package(package: str, dist: Path, folder: Path) -> None:
     subprocess.run(create, check=True)
     python = str(venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    found = ["--no-compile", "--find-links", str(dist), requirement(package)]
+    arguments = ["--no-compile", "--find-links", str(dist), requirement(package)]
     module = distribution(package).replace("-", "_")
     readme = ROOT / "packages" / package / "README.md"
     for command in (
-        [*pip, "install", *found],
+        [*pip, "install", *arguments],
         [*pip, "check"],
         [python, "-c", f"import {module}"],
         # -P: what lies beside the program is no module of the example's.

@@ -108,8 +108,8 @@ def main() -> None:
         except ModuleNotFoundError as error:
             print(f"{name} is left out: {error}")
     if arguments.write:
-        before, _, rest = arguments.write.read_text().partition(MARKS[0])
-        _, _, after = rest.partition(MARKS[1])
+        before, _, tail = arguments.write.read_text().partition(MARKS[0])
+        _, _, after = tail.partition(MARKS[1])
         rows = "\n".join(table)
         arguments.write.write_text(f"{before}{MARKS[0]}\n{rows}\n{MARKS[1]}{after}")
 

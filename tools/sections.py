@@ -1,4 +1,4 @@
-"""Documents of several written sections, each by a tool of its own.
+"""Documents of several sections, each of which another tool writes.
 
 A section begins with a comment, ``<!-- name -->``, and ends where the next begins.
 """

@@ -65,9 +65,9 @@ def take(browser: Browser, address: str, pages: dict[str, str], out: Path) -> li
                         page.wait_for_selector(SEARCHED, timeout=20_000)
                     except TimeoutError:
                         wrong.append(f"{path}: nothing found")
-                found = page.evaluate("document.documentElement.scrollWidth")
-                if found > width:
-                    wrong.append(f"{path}: {found} pixels wide on a screen of {width}")
+                actual = page.evaluate("document.documentElement.scrollWidth")
+                if actual > width:
+                    wrong.append(f"{path}: {actual} pixels wide on a screen of {width}")
                 page.screenshot(path=out / f"{name}-{size}-{scheme}.png")
             page.close()
     return wrong

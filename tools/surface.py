@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 DATA = Path(__file__).parent / "data"
-# What the command calls `ricci`: the transformations, and what belongs to them.
+# The parts of `ricci`, as the command calls it: the transformations, and what belongs to them.
 TRANSFORMATIONS = {
     "jax",
     *(
@@ -70,7 +70,7 @@ class Reason:
 
 @dataclass(slots=True)
 class Report:
-    """What was found in one namespace: counts, and the findings with their reasons."""
+    """The findings in one namespace: counts, and the findings with their reasons."""
 
     namespace: str
     present: int = 0
@@ -79,7 +79,7 @@ class Report:
 
     @property
     def unexplained(self) -> int:
-        """How many findings have no reason."""
+        """The number of findings without a reason."""
         reasons = [row[-1] for row in (*self.missing, *self.differing)]
         return reasons.count(None)
 
@@ -137,18 +137,18 @@ def own_parameters(fun: Any) -> list[str]:
     >>> own_parameters(lambda x, /, y=1, *, axis: None)
     ['x', '/', 'y', '*', 'axis']
     """
-    found: list[str] = []
+    missing: list[str] = []
     previous = None
     for parameter in inspect.signature(fun).parameters.values():
         kind = parameter.kind
         if previous == inspect.Parameter.POSITIONAL_ONLY != kind:
-            found.append("/")
+            missing.append("/")
         collected = inspect.Parameter.VAR_POSITIONAL
         if kind == inspect.Parameter.KEYWORD_ONLY and previous not in (kind, collected):
-            found.append("*")
-        found.append(MARKS.get(kind, "") + parameter.name)
+            missing.append("*")
+        missing.append(MARKS.get(kind, "") + parameter.name)
         previous = kind
-    return [*found, "/"] if previous == inspect.Parameter.POSITIONAL_ONLY else found
+    return [*missing, "/"] if previous == inspect.Parameter.POSITIONAL_ONLY else missing
 
 
 def difference(theirs: str, ours: Any, bound: int = 0) -> str | None:
@@ -161,11 +161,11 @@ def difference(theirs: str, ours: Any, bound: int = 0) -> str | None:
     """
     expected, complete = parameters(theirs)
     expected = expected[bound:]
-    found = [name for name in own_parameters(ours)[bound:] if not (bound and name == "/")]
-    if (found if complete else found[: len(expected)]) == expected:
+    names = [name for name in own_parameters(ours)[bound:] if not (bound and name == "/")]
+    if (names if complete else names[: len(expected)]) == expected:
         return None
     dots = [] if complete else ["..."]
-    return f"({', '.join(found)}), not ({', '.join([*expected, *dots])})"
+    return f"({', '.join(names)}), not ({', '.join([*expected, *dots])})"
 
 
 def find_namespace(name: str) -> Any:
@@ -222,21 +222,21 @@ def examine(names: Iterable[Name], reasons: list[Reason], used: set[Reason]) -> 
                 continue
             report.present += 1
             if name.kind == "function" and name.signature:
-                found = difference(
+                differences = difference(
                     name.signature, getattr(module, name.name), isinstance(module, type)
                 )
-                if found is not None:
+                if differences is not None:
                     reason = _reason(name, "signature", reasons, used)
-                    report.differing.append((name, found, reason))
+                    report.differing.append((name, differences, reason))
         yield report
 
 
 def _reason(name: Name, what: str, reasons: list[Reason], used: set[Reason]) -> str | None:
-    found = next((reason for reason in reasons if reason.covers(name, what)), None)
-    if found is None:
+    match = next((reason for reason in reasons if reason.covers(name, what)), None)
+    if match is None:
         return None
-    used.add(found)
-    return found.text
+    used.add(match)
+    return match.text
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -248,8 +248,8 @@ def lines(report: Report) -> Iterator[str]:
         groups.setdefault(reason or "MISSING WITHOUT A REASON", []).append(name.name)
     for reason, members in groups.items():
         yield f"  {reason}: {' '.join(members)}"
-    for name, found, reason in report.differing:
-        yield f"  {name.name}: {found}: {reason or 'DIFFERENT WITHOUT A REASON'}"
+    for name, difference, reason in report.differing:
+        yield f"  {name.name}: {difference}: {reason or 'DIFFERENT WITHOUT A REASON'}"
 
 
 def main(arguments: list[str]) -> int:

@@ -18,10 +18,10 @@ START, END = "<!-- table: written by tools/symbolic_table.py -->", "<!-- end -->
 
 
 def table() -> str:
-    """The table of what is exported, and the record of errors as a side effect."""
+    """The table of exported functions, and the record of errors as a side effect."""
     calls = cases()
-    there, here = jax_errors(calls), [lowering_error(case) for case in calls]
-    answers = list(zip(calls, there, here, strict=True))
+    there, ours = jax_errors(calls), [lowering_error(case) for case in calls]
+    answers = list(zip(calls, there, ours, strict=True))
     record_errors({str(case): (a, b) for case, a, b in answers if a or b})
     lines = ["| calls of | tried | JAX 0.12.0.1 | Ricci |", "|---|---|---|---|"]
     topics = list(dict.fromkeys(case.topic for case in calls))
@@ -32,12 +32,12 @@ def table() -> str:
             f"{sum(not b for _, b in rows)} |"
         )
     lines.append(
-        f"| all | {len(answers)} | {sum(not a for a in there)} | {sum(not b for b in here)} |"
+        f"| all | {len(answers)} | {sum(not a for a in there)} | {sum(not b for b in ours)} |"
     )
     only = Counter(case.function for case, a, b in answers if a and not b)
     neither = Counter(case.function for case, a, b in answers if a and b)
-    for title, found in (("Only Ricci", only), ("Neither", neither)):
-        names = ", ".join(f"`{name}`" for name in sorted(found))
+    for title, calls_of in (("Only Ricci", only), ("Neither", neither)):
+        names = ", ".join(f"`{name}`" for name in sorted(calls_of))
         lines += ["", f"{title} exports some call of {names}."]
     lines[-1] = lines[-1].replace("exports some call", "exports some calls")
     return "\n".join(lines)
@@ -46,8 +46,8 @@ def table() -> str:
 def main() -> None:
     """Rewrite the page and the record."""
     text = PAGE.read_text()
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
+    before, _, tail = text.partition(START)
+    _, _, after = tail.partition(END)
     PAGE.write_text(f"{before}{START}\n\n{table()}\n\n{END}{after}")
 
 

@@ -1,4 +1,4 @@
-"""Ask pyright how much of each package's public interface is typed, and hold what was reached.
+"""Measure with pyright how much of each package's public interface is typed, against floors.
 
     python tools/type_completeness.py              check every package against `FLOORS`
     python tools/type_completeness.py ricci_lax    say what is missing in one, name by name
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Floor(NamedTuple):
-    """What a package must reach.
+    """The floor of a package.
 
     Attributes:
       unknown: how many public names may have an unknown type.
@@ -59,7 +59,7 @@ FLOORS = {
 
 
 class Found(NamedTuple):
-    """What pyright counts among the public names of a package."""
+    """Pyright's counts of the public names of a package."""
 
     known: int
     ambiguous: int
@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
     @property
     def typed(self) -> float:
-        """How many percent are typed in full, rounded down to a tenth.
+        """The percentage of names that are typed in full, rounded down to a tenth.
 
         >>> Found(known=2, ambiguous=1, unknown=0).typed
         66.6
@@ -83,33 +83,33 @@ def counted(report: dict[str, Any]) -> Found:
 
 
 def incomplete(report: dict[str, Any]) -> list[str]:
-    """Return a line for each thing that pyright says of what is not typed in full.
+    """Return pyright's lines on names that are not typed in full.
 
     Members of classes and what public types refer to are names of their own.
     """
     return [
-        f"{symbol['name']}: {' '.join(said['message'].split())}"
+        f"{symbol['name']}: {' '.join(diagnostic['message'].split())}"
         for symbol in report["typeCompleteness"]["symbols"]
-        for said in symbol["diagnostics"]
+        for diagnostic in symbol["diagnostics"]
     ]
 
 
-def problems(package: str, found: Found, floor: Floor) -> list[str]:
+def problems(package: str, counts: Found, floor: Floor) -> list[str]:
     """Return in what a package falls short of its floor, and where the floor can be raised.
 
     >>> problems("ricci_x", Found(80, 15, 5), Floor(4, 90))
     ['ricci_x: 5 names have an unknown type, 4 may', 'ricci_x: 80.0% are typed in full, 90% must']
     """
     lines = []
-    if found.unknown > floor.unknown:
-        lines.append(f"{package}: {found.unknown} names have an unknown type, {floor.unknown} may")
-    if found.typed < floor.typed:
-        lines.append(f"{package}: {found.typed}% are typed in full, {floor.typed:g}% must")
+    if counts.unknown > floor.unknown:
+        lines.append(f"{package}: {counts.unknown} names have an unknown type, {floor.unknown} may")
+    if counts.typed < floor.typed:
+        lines.append(f"{package}: {counts.typed}% are typed in full, {floor.typed:g}% must")
     return lines
 
 
 def report(package: str) -> dict[str, Any]:
-    """Return what pyright says of an installed package's public interface."""
+    """Return pyright's report on an installed package's public interface."""
     options = ["--ignoreexternal", "--outputjson"]
     command = [sys.executable, "-m", "pyright", "--verifytypes", package, *options]
     # In this mode pyright asks the first python on the PATH where packages lie, and passes over
@@ -123,16 +123,16 @@ def report(package: str) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Check all packages, or show what is missing in some; return the exit status."""
+    """Check all packages, or list the missing types of some; return the exit status."""
     if arguments:
         for package in arguments:
             print("\n".join(incomplete(report(package))))
         return 0
     failures: list[str] = []
     for package, floor in FLOORS.items():
-        found = counted(report(package))
-        print(f"{package}: {found.typed}% typed in full, {found.unknown} unknown", flush=True)
-        failures += problems(package, found, floor)
+        counts = counted(report(package))
+        print(f"{package}: {counts.typed}% typed in full, {counts.unknown} unknown", flush=True)
+        failures += problems(package, counts, floor)
     print("\n".join(failures))
     return 1 if failures else 0
 

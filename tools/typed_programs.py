@@ -16,7 +16,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent.parent / "integration" / "typed"
 MARK = re.compile(r"# mistake$")
 
-# Each reported line of a file, with what was said of it.
+# Each reported line of a file, with the report.
 type Reports = dict[tuple[str, int], str]
 
 
@@ -41,25 +41,25 @@ def expected(files: Iterable[Path], root: Path) -> set[tuple[str, int]]:
 def pyright_reports(output: str, root: Path) -> Reports:
     """Return the errors in the JSON that pyright prints."""
     return {
-        (str(Path(found["file"]).relative_to(root)), found["range"]["start"]["line"] + 1): found[
+        (str(Path(report["file"]).relative_to(root)), report["range"]["start"]["line"] + 1): report[
             "message"
         ]
-        for found in json.loads(output)["generalDiagnostics"]
-        if found["severity"] == "error"
+        for report in json.loads(output)["generalDiagnostics"]
+        if report["severity"] == "error"
     }
 
 
 def mypy_reports(output: str, root: Path) -> Reports:
     """Return the errors in the lines of JSON that mypy prints, its paths being relative."""
-    found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    reports = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return {
         (str((root / error["file"]).relative_to(root)), error["line"]): error["message"]
-        for error in found
+        for error in reports
         if error["severity"] == "error"
     }
 
 
-def differences(checker: str, wanted: set[tuple[str, int]], found: Mapping) -> list[str]:
+def differences(checker: str, lines: set[tuple[str, int]], reports: Mapping) -> list[str]:
     """Return a line for each mistake that was passed over, and for each error that is none.
 
     >>> differences("mypy", {("a.py", 1)}, {("b.py", 2): "No such name"})
@@ -67,12 +67,12 @@ def differences(checker: str, wanted: set[tuple[str, int]], found: Mapping) -> l
     """
     passed_over = [
         f"{file}:{line}: {checker} does not report this mistake"
-        for file, line in sorted(wanted - set(found))
+        for file, line in sorted(lines - set(reports))
     ]
     surplus = [
         f"{file}:{line}: {checker}: {message}"
-        for (file, line), message in sorted(found.items())
-        if (file, line) not in wanted
+        for (file, line), message in sorted(reports.items())
+        if (file, line) not in lines
     ]
     return passed_over + surplus
 
@@ -89,18 +89,18 @@ def _output(*command: str) -> str:
 def main() -> int:
     """Run both checkers; return the exit status."""
     files = sorted(FOLDER.glob("*/*.py"))
-    wanted = expected(files, FOLDER)
+    lines = expected(files, FOLDER)
     pyright = _output("pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(FOLDER))
     # A gradient is a pytree like an argument, which no annotation can say: its type is Any.
     # Each program is a module of its own, so that their names may be the same as others'.
     options = ["--strict", "--no-warn-return-any", "--output", "json"]
     mypy = _output("mypy", *options, *(str(file.relative_to(FOLDER)) for file in files))
     problems = [
-        *differences("pyright", wanted, pyright_reports(pyright, FOLDER)),
-        *differences("mypy", wanted, mypy_reports(mypy, FOLDER)),
+        *differences("pyright", lines, pyright_reports(pyright, FOLDER)),
+        *differences("mypy", lines, mypy_reports(mypy, FOLDER)),
     ]
     print("\n".join(problems))
-    print(f"{len(files)} files, {len(wanted)} mistakes to report, {len(problems)} differences")
+    print(f"{len(files)} files, {len(lines)} mistakes to report, {len(problems)} differences")
     return 1 if problems else 0
 
 

@@ -1,4 +1,4 @@
-"""What the workspace holds: its packages, its version, the wheels built from it."""
+"""The workspace: its packages, its version, the wheels built from it."""
 
 import email
 import os
@@ -17,9 +17,9 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = sorted(file.parent.name for file in ROOT.glob("packages/*/pyproject.toml"))
 INSTALL = re.compile(r"pip install (?:--find-links \S+ )?['\"]?([\w-]+)(?:\[([\w,-]+)\])?")
-# What distributions from elsewhere install with them, of what packages of the workspace name too.
+# Dependencies of other distributions that packages of the workspace name, too.
 BROUGHT_BY = {"jaxlib": {"numpy", "ml_dtypes", "scipy"}}  # whose LAPACK kernels are SciPy's
-# What holds examples that run: docstrings and documents.
+# Files with examples that run: docstrings and documents.
 EXAMPLES = (
     *(f"packages/{package}/src" for package in PACKAGES),
     *(f"packages/{package}/README.md" for package in PACKAGES),
@@ -43,7 +43,7 @@ def version() -> str:
 
 
 def settings(package: str) -> dict[str, Any]:
-    """Return what the pyproject.toml of a folder of packages/ says."""
+    """Read the pyproject.toml of a folder of packages/."""
     file = ROOT / "packages" / package / "pyproject.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
@@ -105,8 +105,8 @@ def _stem(package: str) -> str:
 
 def wheel(package: str, dist: Path) -> Path:
     """Return the built wheel of a package, of the present version and, if compiled, for here."""
-    here = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    return dist / f"{_stem(package)}-py3-none-{here if is_compiled(package) else 'any'}.whl"
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return dist / f"{_stem(package)}-py3-none-{platform if is_compiled(package) else 'any'}.whl"
 
 
 def sdist(package: str, dist: Path) -> Path:
@@ -149,12 +149,12 @@ def closure(
     todo = [(package, frozenset(asked.get(package, ()))) for package in packages]
     done: set[tuple[str, frozenset[str]]] = set()
     while todo:
-        package, wanted = item = todo.pop()
+        package, extra = item = todo.pop()
         if item in done:
             continue
         done.add(item)
         wheels[package] = wheel(package, dist)
-        for requirement in requirements(wheels[package], wanted):
+        for requirement in requirements(wheels[package], extra):
             if requirement.name in siblings:
                 todo.append((siblings[requirement.name], frozenset(requirement.extras)))
             else:
@@ -173,7 +173,7 @@ def module_name(requirement: str) -> str:
 
 
 def installed(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the distribution that a README says to install for its examples, and the extras.
+    """Return the distribution and the extras that a README tells users to install.
 
     >>> installed("Its examples need a backend: `pip install 'ricci-nn[reference]'`.")
     ('ricci-nn', ('reference',))
@@ -183,14 +183,14 @@ def installed(text: str) -> tuple[str, tuple[str, ...]]:
     Raises:
         ValueError: if it does not say.
     """
-    found = INSTALL.search(text)
-    if found is None:
+    match = INSTALL.search(text)
+    if match is None:
         raise ValueError("no line says what to install: `pip install ...`")
-    return found[1], tuple(found[2].split(",")) if found[2] else ()
+    return match[1], tuple(match[2].split(",")) if match[2] else ()
 
 
 def readme_extras(package: str) -> tuple[str, ...]:
-    """Return the extras that a package's README says to install for its examples."""
+    """Return the extras that a package's README tells users to install."""
     file = ROOT / "packages" / package / "README.md"
     return installed(file.read_text(encoding="utf-8"))[1]
 

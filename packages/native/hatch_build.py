@@ -77,7 +77,7 @@ class CompiledKernels(BuildHookInterface):
 
 
 if __name__ == "__main__":
-    found = compiler()
-    if found is None:
+    cxx = compiler()
+    if cxx is None:
         sys.exit("no C++ compiler: install g++ or clang++, or set CXX.")
-    compile_library(found)
+    compile_library(cxx)

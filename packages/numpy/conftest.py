@@ -1,4 +1,4 @@
-"""What the examples in docstrings have in scope, beside the names of their module."""
+"""Names that examples in docstrings have in scope, beside those of their module."""
 
 import builtins
 

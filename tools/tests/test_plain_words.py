@@ -71,4 +71,5 @@ def test_a_number_that_grows_fails():
 
 
 def test_every_package_has_a_ceiling():
-    assert CEILINGS.keys() == {path.parent.name for path in ROOT.glob("packages/*/src")}
+    packages = {path.parent.name for path in ROOT.glob("packages/*/src")}
+    assert CEILINGS.keys() == {*packages, "tools"}
