@@ -6,12 +6,11 @@ import pytest
 from ricci_autodiff import grad, jvp, linear_transpose
 from ricci_batching import vmap
 from ricci_ir import ShapeDtypeStruct, check_jaxpr, make_jaxpr
-from ricci_lax.shapes._dynamic_slicing import (
+from ricci_lax.shapes._dynamic_slicing import dynamic_slice, dynamic_update_slice
+from ricci_lax.shapes._dynamic_slicing_in_dim import (
     dynamic_index_in_dim,
-    dynamic_slice,
     dynamic_slice_in_dim,
     dynamic_update_index_in_dim,
-    dynamic_update_slice,
     dynamic_update_slice_in_dim,
 )
 from ricci_lax.shapes._joining import concatenate, split, stack, unstack

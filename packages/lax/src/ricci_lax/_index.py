@@ -127,9 +127,11 @@ MODULES = {
         "GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers"
     ),
     "ricci_lax.shapes._dynamic_slicing": (
-        "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_slice_p "
-        "dynamic_update_index_in_dim dynamic_update_slice dynamic_update_slice_in_dim "
-        "dynamic_update_slice_p"
+        "dynamic_slice dynamic_slice_p dynamic_update_slice dynamic_update_slice_p"
+    ),
+    "ricci_lax.shapes._dynamic_slicing_in_dim": (
+        "dynamic_index_in_dim dynamic_slice_in_dim dynamic_update_index_in_dim "
+        "dynamic_update_slice_in_dim"
     ),
     "ricci_lax.shapes._gather": "gather gather_p index_take",
     "ricci_lax.shapes._joining": (

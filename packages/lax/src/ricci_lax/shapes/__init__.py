@@ -8,6 +8,7 @@ from ricci_lax._index import MODULES as _MODULES
 if _typing.TYPE_CHECKING:
     from ._dimension_numbers import *
     from ._dynamic_slicing import *
+    from ._dynamic_slicing_in_dim import *
     from ._gather import *
     from ._joining import *
     from ._rearranging import *
