@@ -22,10 +22,9 @@ def test_arguments_come_at_once_or_later(tool):
     now, later = tool(logarithms, X), tool(logarithms)(X)
     by_name = tool(logarithms, x=X)
     assert str(now) == str(later) == str(by_name) != ""
-    if tool is not ricci.parallel.plan:
-        assert now.rows == later.rows
-        assert bool(now.rows) == (tool is not ricci.parallel.communication)
-        assert all(isinstance(key, str) for row in now.rows for key in row)
+    assert now.rows == later.rows
+    assert bool(now.rows) == (tool is not ricci.parallel.communication)
+    assert all(isinstance(key, str) for row in now.rows for key in row)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -56,7 +55,7 @@ def test_options_stand_beside_the_function():
     assert len(ricci.check(logarithms, ignore=["RC5"])(X)) < len(ricci.check(logarithms)(X))
 
 
-@pytest.mark.parametrize("tool", [ricci.find_nan, ricci.check, ricci.precision, ricci.memory_plan])
+@pytest.mark.parametrize("tool", TOOLS[:-1])
 def test_notebooks_show_a_table(tool):
     html = tool(logarithms)(X)._repr_html_()
     assert "<table>" in html and "test_tool_calls.py" in html
@@ -101,3 +100,14 @@ def test_reports_of_rewritten_functions_are_tables_too():
     assert sum(row["count"] for row in report.rows) >= 7
     for each in (fit, report):
         assert "<table>" in each._repr_html_() and str(each) in each._repr_html_()
+
+
+def test_calls_of_a_warm_start_are_rows(tmp_path):
+    def halve(x):
+        return x / 2
+
+    with ricci.warm_start(tmp_path / "bundle") as start:
+        ricci.jit(halve)(X)
+    (row,) = start.rows
+    assert row["outcome"] in ("kept", "not kept") and row["function"].endswith("halve")
+    assert f"<td>{row['outcome']}</td>" in start._repr_html_()

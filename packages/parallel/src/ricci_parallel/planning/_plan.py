@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 
 import ricci_xla as xla
-from ricci_ir import ShapeDtypeStruct, call_with_arguments, shown_file
+from ricci_ir import ShapeDtypeStruct, call_with_arguments, html_table, shown_file
 from ricci_parallel.reports._collective import shown_bytes
 from ricci_parallel.reports._report import Communication
 from ricci_pytree import tree_leaves, tree_map
@@ -139,9 +139,17 @@ class Plan:
         """Sum the bytes that each device sends in a step over exactly these axes, or over all."""
         return sum(row.bytes for row in self.traffic if not axes or row.axes == axes)
 
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The lines and arguments that memory at its peak is due to, as data, the largest first."""
+        return [asdict(owner) for owner in _by_argument(self.owners)]
+
     def __str__(self) -> str:
         """Format a report: memory with its owners, communication, work and time."""
         return "\n".join([*_memory_lines(self), *_traffic_lines(self), *_time_lines(self)])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows, str(self))
 
 
 def _memory_lines(plan: Plan) -> list[str]:

@@ -247,6 +247,11 @@ class WarmStart:
         """The outcomes of the first calls, in order."""
         return tuple(self._bundle.log)
 
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """The outcomes of the first calls as data, in order."""
+        return [call._asdict() for call in self.calls]
+
     def save(self) -> bool:
         """Write new calls and executables to the file; return whether there were any.
 
@@ -293,6 +298,9 @@ class WarmStart:
             lines.insert(0, self._bundle.changed)
         warm = sum(call.outcome == "warm" for call in calls)
         return "\n".join([*lines, f"{warm} of {len(calls)} first calls came from {self.path}"])
+
+    def _repr_html_(self) -> str:
+        return ir.html_table(self.rows, str(self))
 
 
 def warm_start(
