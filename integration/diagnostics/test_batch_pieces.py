@@ -1,5 +1,7 @@
 """Losses whose batch runs in pieces: which ones do, with the values of the whole batch."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ import ricci.numpy as jnp
 from ricci import lax, nn
 from ricci_autodiff import rewrite_differentiated
 from ricci_lax import Differentiated
-from ricci_lax.recomputation import BatchPieces, NotInPiecesError, PiecedLoss
+from ricci_lax.recomputation import BatchPieces, NotInPiecesError, PiecedLoss, Recomputation
 
 N, D = 6, 4
 
@@ -120,6 +122,22 @@ def test_the_values_of_pieces_add_up_to_those_of_the_batch(name):
     expected, gradient = ricci.value_and_grad(loss)(*args)
     with rewrite_differentiated(BatchPieces(N, 3)):
         value, summed = ricci.jit(ricci.value_and_grad(loss))(*args)
+    np.testing.assert_allclose(value, expected, rtol=1e-4)
+    np.testing.assert_allclose(summed, gradient, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["attention", "a recurrent network", "a checkpoint"])
+def test_pieces_may_recompute_their_residuals(name):
+    loss, args = SUMS[name], arrays()
+    if name == "attention":
+        loss = lambda w, x, y: attention([w[0], w[1], w[2]], x, y)
+    recomputation = Recomputation(2, 2, math.inf, scans=name == "a recurrent network")
+    expected, gradient = ricci.value_and_grad(loss)(*args)
+    with rewrite_differentiated(BatchPieces(N, 3, recomputation)):
+        step = ricci.jit(ricci.value_and_grad(loss))
+        text = str(ricci.make_jaxpr(step)(*args))
+        value, summed = step(*args)
+    assert "remat" in text or "checkpoint" in text
     np.testing.assert_allclose(value, expected, rtol=1e-4)
     np.testing.assert_allclose(summed, gradient, rtol=1e-4, atol=1e-5)
 

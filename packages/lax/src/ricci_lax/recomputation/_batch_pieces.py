@@ -39,6 +39,7 @@ from ._piece_rules import (
     refuse,
     shape,
 )
+from ._segments import Recomputation
 
 __all__ = ["BatchPieces", "PiecedLoss", "batch_sizes"]
 
@@ -49,10 +50,12 @@ class BatchPieces(ir.Record):
     Attributes:
       size: the number of examples.
       count: the number of pieces, which divides it.
+      recomputation: the rewrite of each piece that recomputes its residuals, if any.
     """
 
     size: int
     count: int
+    recomputation: Recomputation | None = None
 
     def __call__(self, fun: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
         """Return a flat function that runs in pieces, if it is such a sum."""
@@ -63,7 +66,7 @@ class BatchPieces(ir.Record):
                 loss = PiecedLoss(jaxpr, len(leaves), self.size, self.count)
             except NotInPiecesError:
                 return ir.eval_jaxpr(jaxpr, jaxpr.consts, *consts, *leaves)
-            return [loss.evaluate(consts, leaves)]
+            return [loss.evaluate(consts, leaves, self.recomputation)]
 
         return run
 
@@ -114,8 +117,19 @@ class PiecedLoss:
         if forms != [SUM]:
             raise NotInPiecesError("the result is not a sum over the examples")
 
-    def evaluate(self, closed_over: Sequence[Any], args: Sequence[Any]) -> ir.Array:
-        """Evaluate the function in the current trace; reverse mode adds the pieces' gradients."""
+    def evaluate(
+        self,
+        closed_over: Sequence[Any],
+        args: Sequence[Any],
+        recomputation: Recomputation | None = None,
+    ) -> ir.Array:
+        """Evaluate the function in the current trace; reverse mode adds the pieces' gradients.
+
+        Args:
+          closed_over: the values that it closes over.
+          args: its arguments.
+          recomputation: the rewrite of each piece, if any.
+        """
         inputs = [*self._jaxpr.consts, *closed_over]
         avals: list[Any] = [ir.get_aval(x) for x in args]
         smooth = [ir.issubdtype(aval.dtype, np.inexact) for aval in avals]
@@ -136,8 +150,8 @@ class PiecedLoss:
                     return self._loss(index, rows, merged)
 
                 leaves = [x for s, x in zip(smooth, args, strict=True) if s]
-                # The gradient of a piece is not rewritten once more.
-                with ad.rewrite_differentiated(_unchanged):
+                # The gradient of a piece is not run in pieces once more.
+                with ad.rewrite_differentiated(recomputation or _unchanged):
                     value, gradients = ad.value_and_grad(of_smooth, tuple(range(len(leaves))))(
                         *leaves
                     )
