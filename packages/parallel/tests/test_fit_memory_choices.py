@@ -1,6 +1,9 @@
 """Which residuals ``fit_memory`` recomputes and which it moves to the host, by the link's speed."""
 
+import io
 import math
+import re
+import sys
 from functools import partial
 
 import numpy as np
@@ -21,7 +24,15 @@ from ricci_lax import (
     stop_gradient,
     tanh,
 )
-from ricci_parallel.planning import _fit_memory, chips, fit_memory, memory_plan
+from ricci_parallel.planning import (
+    MemoryLimitError,
+    _fit_memory,
+    _fit_planner,
+    chips,
+    fit_memory,
+    memory_plan,
+)
+from ricci_parallel.planning._fit_planner import FitPlanner
 from ricci_parallel.planning._memory_choices import host_operations, promising, recomputations
 from ricci_xla import devices
 
@@ -144,7 +155,7 @@ def test_costly_results_go_to_the_host_and_small_ones_stay():
 
 @pytest.mark.parametrize("host", [1.0, 1e3])
 def test_values_are_those_of_the_function(host, monkeypatch):
-    monkeypatch.setattr(_fit_memory, "host_operations", lambda devices: host)
+    monkeypatch.setattr(_fit_planner, "host_operations", lambda devices: host)
     peak = memory_plan(grad(loss))(W, X).peak_bytes
     fitted = fit_memory(grad(loss), int(0.75 * peak))
     fit = fitted.plan(W, X)
@@ -152,3 +163,70 @@ def test_values_are_those_of_the_function(host, monkeypatch):
     assert ("of residuals are on the host" in str(fit)) == (host == 1.0)
     for result, value in zip(fitted(W, X), grad(loss)(W, X), strict=True):
         np.testing.assert_allclose(result, value, rtol=1e-4, atol=1e-5)
+
+
+class Counted(FitPlanner):
+    """Counts what a planner traces and compiles."""
+
+    traces = compilations = 0
+
+    def _trace(self, rewrite):
+        type(self).traces += 1
+        return super()._trace(rewrite)
+
+    def _memory(self, traced, name):
+        type(self).compilations += 1
+        return super()._memory(traced, name)
+
+
+def batched(ws, x):
+    return mul(loss(ws, x), 1.0 / len(x))
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.01])
+@pytest.mark.parametrize("fun", [loss, scanned])
+def test_planning_traces_and_compiles_few_programs(fun, share, monkeypatch):
+    ws = np.stack(W) if fun is scanned else W
+    peak = memory_plan(grad(fun))(ws, X).peak_bytes
+    counted = type("Counted", (Counted,), {})
+    monkeypatch.setattr(_fit_memory, "FitPlanner", counted)
+    try:
+        fit = fit_memory(grad(fun), int(share * peak)).plan(ws, X)
+    except MemoryLimitError:
+        assert counted.compilations <= 3
+    else:
+        assert fit.compiled == counted.compilations <= 4
+        assert fit.peak_bytes <= fit.limit
+    assert counted.traces <= 24
+
+
+def test_the_least_peak_of_an_error_is_near_the_one_of_either_rewrite_alone():
+    alone = {}
+    for kind in (rc.Recomputation, rc.BatchPieces):
+        changes = (
+            [rc.Recomputation(n, n, math.inf, scans=False) for n in (2, 3, 6)]
+            if kind is rc.Recomputation
+            else [rc.BatchPieces(ROWS, n) for n in (2, 8, 512)]
+        )
+        peaks = []
+        for change in changes:
+            with rewrite_differentiated(change):
+                peaks.append(memory_plan(grad(loss))(W, X).peak_bytes)
+        alone[kind] = min(peaks)
+    with pytest.raises(MemoryLimitError) as error:
+        fit_memory(grad(loss), 1000)(W, X)
+    least = int(re.search(r"\((\d+) bytes\)", str(error.value))[1])
+    assert least <= 1.1 * min(alone.values())  # two choices are compiled, the least as estimated
+    fit = fit_memory(grad(loss), least).plan(W, X)
+    assert fit.pieces is not None
+
+
+def test_a_terminal_shows_which_program_is_compiled(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    fit = fit_memory(grad(loss), int(0.7 * memory_plan(grad(loss))(W, X).peak_bytes)).plan(W, X)
+    shown = terminal.getvalue()
+    assert "fit_memory compiles 1 of 4 programs at most: the function as it stands" in shown
+    assert shown.count("fit_memory compiles") == fit.compiled
+    assert shown.endswith("\r\x1b[K")

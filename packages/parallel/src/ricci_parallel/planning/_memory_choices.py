@@ -15,6 +15,7 @@ from ricci_xla import Device
 
 from ._chips import chip_of
 
+_IN_PIECES = 6  # choices of recomputation for each number of pieces, at most
 _LEVELS = 5  # costs from which on results are saved, at most
 # The operations that take as long as writing a byte of a residual and reading it. On a CPU 0 to 12
 # explain the step times of integration/memory_programs; a GPU has more for each byte.
@@ -60,13 +61,25 @@ def step_cost(forward: float, residuals: float) -> float:
     return _BOTH_PASSES * forward + _TRAFFIC * residuals
 
 
-def choices_in_pieces(jaxpr: ir.Jaxpr, arguments: int) -> tuple[list[Choice[rc.BatchPieces]], str]:
+def choices_in_pieces(
+    jaxpr: ir.Jaxpr,
+    arguments: int,
+    residuals: float,
+    recomputing: Sequence[Choice[rc.Recomputation]],
+) -> tuple[list[Choice[rc.BatchPieces]], str]:
     """List the rewrites that run the batch of a differentiated function in pieces.
+
+    Args:
+      jaxpr: the jaxpr of the function.
+      arguments: the number of its arguments, its last inputs.
+      residuals: the bytes of its residuals.
+      recomputing: choices that recompute residuals of the whole batch, the cheapest first. Each
+        piece may do so, too.
 
     Returns:
       The rewrites, of the fewest pieces first, and why there are none.
     """
-    refusal = ""
+    refusal, fewer = "", _with_fewer_bytes([c for c in recomputing if not c.rewrite.on_host])
     for size in rc.batch_sizes(jaxpr, arguments):
         counts = [count for count in range(2, size + 1) if size % count == 0]
         try:
@@ -78,10 +91,15 @@ def choices_in_pieces(jaxpr: ir.Jaxpr, arguments: int) -> tuple[list[Choice[rc.B
         for count in counts:
             if not spaced or count >= 2 * spaced[-1]:
                 spaced.append(count)
-        # They are taken after all that recompute: a loop over few rows may be slow.
-        return [
-            Choice(rc.BatchPieces(size, count), math.inf, 0.0, math.inf) for count in spaced
-        ], ""
+        # They are taken after all that recompute alone: a loop over few rows may be slow.
+        choices: list[Choice[rc.BatchPieces]] = []
+        for count in spaced:
+            pieces = rc.BatchPieces(size, count)
+            choices.append(Choice(pieces, 0.0, residuals / count, math.inf))
+            for whole in fewer[:: -(-len(fewer) // _IN_PIECES) or 1]:
+                pieces = rc.BatchPieces(size, count, whole.rewrite)
+                choices.append(Choice(pieces, whole.again, whole.bytes / count, math.inf))
+        return choices, ""
     return [], refusal
 
 
@@ -92,12 +110,8 @@ def promising(choices: Sequence[Choice[rc.Recomputation]]) -> list[Choice[rc.Rec
     is rough, those of the fewest bytes for each number of segments, the cheapest and the one that
     recomputes most.
     """
-    promising: set[Choice[rc.Recomputation]] = set()
-    least = math.inf
-    for choice in sorted(choices, key=lambda choice: (choice.cost, choice.bytes)):
-        if choice.bytes < least:
-            promising.add(choice)
-            least = choice.bytes
+    by_cost = sorted(choices, key=lambda choice: (choice.cost, choice.bytes))
+    promising = {*_with_fewer_bytes(by_cost)}
     for order in (
         lambda choice: (choice.bytes, choice.cost),
         lambda choice: (choice.bytes, -choice.rewrite.recomputed),
@@ -108,6 +122,17 @@ def promising(choices: Sequence[Choice[rc.Recomputation]]) -> list[Choice[rc.Rec
             smallest.setdefault((change.segments, change.scans, change.on_host), choice)
         promising |= {*smallest.values()}
     return sorted(promising, key=lambda choice: choice.cost)
+
+
+def _with_fewer_bytes(
+    choices: Sequence[Choice[rc.Recomputation]],
+) -> list[Choice[rc.Recomputation]]:
+    """Return the choices that have fewer bytes than all before them."""
+    fewer: list[Choice[rc.Recomputation]] = []
+    for choice in choices:
+        if not fewer or choice.bytes < fewer[-1].bytes:
+            fewer.append(choice)
+    return fewer
 
 
 def recomputations(

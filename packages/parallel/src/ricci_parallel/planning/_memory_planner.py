@@ -3,7 +3,6 @@
 A function is compiled again with each checkpoint, for its saving and cost.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,6 +21,7 @@ from ._live_ranges import entry_memory
 from ._memory import Reasons, is_backward, live_buffers, memory_of
 from ._memory_picture import timeline_of
 from ._memory_plan import MemoryPlan, PeakLocation, Remedy
+from ._progress import progress
 from ._work import work_of
 
 __all__ = ["memory_plan", "plan_of"]
@@ -89,14 +89,10 @@ def remedies_of(trace: Callable[[], Traced], program: LocatedProgram) -> tuple[R
 
 def _with_progress(changes: Sequence[_Change]) -> Iterator[_Change]:
     """Yield the changes; a terminal shows which one is compiled, in a line that goes again."""
-    terminal = sys.stderr if sys.stderr.isatty() else None
     for number, change in enumerate(changes, 1):
-        if terminal is not None:
-            label = f"{number} of {len(changes)}: {change.policy} around {change.around}"
-            print(f"\r\x1b[Kmemory_plan compiles {label}", end="", file=terminal, flush=True)
-        yield change
-    if terminal is not None:
-        print("\r\x1b[K", end="", file=terminal, flush=True)
+        label = f"{number} of {len(changes)}: {change.policy} around {change.around}"
+        with progress(f"memory_plan compiles {label}"):
+            yield change
 
 
 def _traced(trace: Callable[[], Traced], rewrite: Callable[[Any], Any]) -> Traced | None:
