@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 
@@ -107,6 +108,29 @@ def record(monkeypatch, script, **names):
             waited = np.array(lines.waits)[keys == key].sum() / 1e6
             found[place.line] = (spans[keys == key].sum(), waited, lines.hits[key])
     return found
+
+
+def test_nothing_is_recorded_after_the_end():
+    names = {}
+    code = compile("def work():\n    x = 1\n    return x\nwork()", "/home/user/script.py", "exec")
+    lines = LineRecorder()
+    lines.start()
+    try:
+        exec(code, names)
+    finally:
+        lines.stop()
+    before = len(lines.times), len(lines.waits), list(lines.hits)
+    names["work"]()  # as a method that the report calls
+    assert (len(lines.times), len(lines.waits), list(lines.hits)) == before
+    assert len(lines.waits) == len(lines.times) - 1
+
+
+def test_packages_of_other_environments_on_the_path_are_not_the_users(monkeypatch):
+    monkeypatch.setattr("sys.path", [*sys.path, "/home/user/.local/lib/site-packages"])
+    lines = LineRecorder()
+    lines._libraries = _lines._library_folders()
+    assert not lines.is_users("/home/user/.local/lib/site-packages/library.py")
+    assert lines.is_users("/home/user/library.py")
 
 
 def test_line_times_exclude_called_functions(monkeypatch):

@@ -21,7 +21,12 @@ _SHORT = 50_000
 # A number without a name, so that the script can use cProfile, coverage or a debugger.
 _TOOL = 3
 _EVENTS = sys.monitoring.events
+_RECORDED = (
+    *(_EVENTS.PY_START, _EVENTS.PY_RESUME, _EVENTS.LINE, _EVENTS.PY_RETURN, _EVENTS.PY_YIELD),
+    *(_EVENTS.PY_THROW, _EVENTS.PY_UNWIND),
+)
 _ROOTS = ("jax", "jaxlib", "ricci")
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 class SourceLine(NamedTuple):
@@ -34,6 +39,8 @@ class SourceLine(NamedTuple):
 def _library_folders() -> tuple[str, ...]:
     """Return the folders of Python, of installed packages, and of Ricci."""
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    # Those of the user, of the system, and of other environments that this one extends.
+    folders.update(path for path in sys.path if Path(path).name in _INSTALLED)
     ours = [info.name for info in pkgutil.iter_modules() if info.name.startswith("ricci_")]
     for name in (*_ROOTS, *ours):
         spec = importlib.util.find_spec(name)
@@ -84,15 +91,11 @@ class LineRecorder:
         self._libraries = _library_folders()
         monitoring = sys.monitoring
         monitoring.use_tool_id(_TOOL, "ricci.profile")
-        for event, callback in (
-            (_EVENTS.PY_START, self._enter),
-            (_EVENTS.PY_RESUME, self._enter),
-            (_EVENTS.LINE, self._reach),
-            (_EVENTS.PY_RETURN, self._leave),
-            (_EVENTS.PY_YIELD, self._leave),
-            (_EVENTS.PY_THROW, self._resume_by_error),
-            (_EVENTS.PY_UNWIND, self._unwind),
-        ):
+        callbacks = (
+            *(self._enter, self._enter, self._reach, self._leave, self._leave),
+            *(self._resume_by_error, self._unwind),
+        )
+        for event, callback in zip(_RECORDED, callbacks, strict=True):
             monitoring.register_callback(_TOOL, event, callback)
         # Other events are enabled for the code objects of the user's files alone. Those of errors
         # cannot be.
@@ -101,8 +104,14 @@ class LineRecorder:
 
     def stop(self) -> None:
         """Stop recording."""
-        sys.monitoring.set_events(_TOOL, 0)
-        sys.monitoring.free_tool_id(_TOOL)
+        monitoring = sys.monitoring
+        monitoring.set_events(_TOOL, 0)
+        # The events of single code objects outlive those of the whole process, and the tool's id.
+        for code in self._watched.values():
+            monitoring.set_local_events(_TOOL, code, 0)
+        for event in _RECORDED:
+            monitoring.register_callback(_TOOL, event, None)
+        monitoring.free_tool_id(_TOOL)
         self._move(0)
 
     def is_users(self, file: str) -> bool:
