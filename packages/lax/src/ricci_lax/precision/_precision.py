@@ -11,6 +11,7 @@ import numpy as np
 import ricci_ir as ir
 from ricci_lax.stepping import run_in_steps
 
+from ._fewest import Fewest
 from ._formats import (
     distance,
     epsilon,
@@ -307,29 +308,16 @@ class _Analysis:
     def _suggest(
         self, order: Sequence[tuple[str, int]], rows: dict[Any, LineError], bound: float | None
     ) -> Casts:
-        """The fewest lines to widen, found by runs: lines are added by effect, then left out."""
+        """The fewest lines to widen."""
         bound = 2 * self.epsilon if bound is None else bound
 
-        def measured(chosen: Sequence[tuple[str, int]]) -> float:
+        def measure(chosen: Sequence[tuple[str, int]]) -> float:
             formats: Formats = {key: self.lines[key].format for key in chosen}
             return self.error(self.replay.run(formats).__getitem__)[0]
 
-        chosen: list[tuple[str, int]] = []
-        error = measured(chosen)
-        count = 0
-        while error > bound and count < len(order):
-            # Few lines are added one by one, then more at once.
-            count = min(len(order), count + 1 + count // 4)
-            chosen = list(order[:count])
-            error = measured(chosen)
-        reached = error <= bound
-        limit = bound if reached else error
-        for key in reversed(chosen[:-1] if reached and len(chosen) > 1 else chosen):
-            fewer = [other for other in chosen if other != key]
-            without = measured(fewer)
-            if without <= limit:
-                chosen, error = fewer, without
-        return Casts(tuple(rows[key] for key in chosen), error, bound, reached)
+        fewest = Fewest(order, measure, bound)
+        lines = tuple(rows[key] for key in order if key in fewest.chosen)
+        return Casts(lines, fewest.error, bound, fewest.error <= bound)
 
 
 def _rank(row: LineError) -> tuple[int, float]:
