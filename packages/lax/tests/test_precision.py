@@ -155,6 +155,17 @@ def test_a_factor_below_the_range_is_lost_in_its_line(backend):
     assert rows[0]["flushed"] > 0 and all(row["flushed"] == 0 for row in rows[1:])
 
 
+def test_a_product_that_becomes_0_is_seen_after_one_that_is_rounded(backend):
+    def scaled(x):
+        part = mul(x, full_like(x, 0.00390625))
+        return mul(part, full_like(x, 0.25))
+
+    # The part is 3.9e-8, and rounded to 6e-8, the smallest number.
+    rows = {row["text"]: row for row in precision(scaled)(np.float16([1e-5, 1e-5])).rows}
+    product = rows["return mul(part, full_like(x, 0.25))"]
+    assert product["flushed"] == product["local"] == 1
+
+
 def mean(x):
     return div(reduce_sum(x, (0,)), full_like(index_in_dim(x, 0, keepdims=False), 40.0))
 

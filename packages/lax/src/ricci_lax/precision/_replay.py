@@ -114,7 +114,9 @@ class Replay:
             return narrow
         exact = self.evaluate(entry, values, REFERENCE)
         rounded = self.evaluate(entry, _Overlay(cut, values), REFERENCE)
-        return list(map(_with_own_error, narrow, rounded, exact))
+        is_factor = entry.name in _PROPORTIONAL
+        transfer = _with_own_factor if is_factor else _with_own_error
+        return list(map(transfer, narrow, rounded, exact))
 
     def _is_of_one_value(self, operands: Sequence[Operand]) -> bool:
         """Whether operands hold elements of one value."""
@@ -298,6 +300,21 @@ def _with_own_error(
     with np.errstate(all="ignore"):
         error = narrow - as_reference(rounded)
         return np.where(np.isfinite(error) & np.isfinite(exact), exact + error, narrow)
+
+
+def _with_own_factor(
+    narrow: np.ndarray | None, rounded: np.ndarray | None, exact: np.ndarray | None
+) -> np.ndarray | None:
+    """Return a result with the relative error that a product makes of rounded operands.
+
+    So a product that becomes 0 is 0, also where the operands are smaller than their rounded values.
+    """
+    if narrow is None or rounded is None or exact is None:
+        return None
+    narrow, rounded, exact = map(as_reference, (narrow, rounded, exact))
+    with np.errstate(all="ignore"):
+        factor = np.where(rounded == 0, 1.0, narrow / rounded)
+        return np.where(np.isfinite(factor) & np.isfinite(exact), exact * factor, narrow)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
