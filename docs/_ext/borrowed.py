@@ -93,8 +93,8 @@ Methods:
     "ricci.dtypes.bfloat16": "The scalar type of 16 bits with eight of exponent; a dtype.",
     "ricci.profiler.ProfileData": "A profile that was read from a file; ``planes`` are its parts.",
     "ricci.profiler.ProfilePlane": "A part of a profile, such as a device's; it has ``lines``.",
-    "ricci.profiler.ProfileLine": "A row of a plane, such as a thread's or a stream's: its "
-    "``name`` and ``events``.",
+    "ricci.profiler.ProfileLine": "A row of a plane, such as a thread's: its ``name`` and "
+    "``events``.",
     "ricci.profiler.ProfileEvent": "An event of a profile: ``name``, ``start_ns``, ``duration_ns`` "
     "and ``stats``.",
     "ricci.profiler.ProfileOptions": "What a profile records: the levels of detail, by attributes.",

@@ -95,7 +95,7 @@ class Pages:
                 if name != "ricci"
             ]
             if rows:
-                lines += [".. rubric:: Namespaces", "", *_table(rows), ""]
+                lines += [".. rubric:: Namespaces", "", *_table("namespace", rows), ""]
         for kind, title in TABLES.items():
             entries = [e for e in namespace.entries if e.kind == kind]
             if entries:
@@ -120,7 +120,8 @@ class Pages:
         return summary(namespace.module.__doc__ or "").split(" See ``")[0]
 
     def _class_rows(self, entries: list[Entry]) -> list[str]:
-        return _table([(_link(e), summary(documentation(e.value, e.home))) for e in entries])
+        rows = [(_link(e), summary(documentation(e.value, e.home))) for e in entries]
+        return _table("name", rows)
 
     _function_rows = _class_rows
 
@@ -306,8 +307,9 @@ def _link(entry: Entry) -> str:
     return f":py:obj:`{entry.name} <{entry.home}>`"
 
 
-def _table(rows: list[tuple[str, str]]) -> list[str]:
-    lines = [".. list-table::", "   :class: names", "   :widths: auto", ""]
-    for name, words in rows:
+def _table(names: str, rows: list[tuple[str, str]]) -> list[str]:
+    """A table of names, of which the heads say what kind they are."""
+    lines = [".. list-table::", "   :class: names", "   :widths: auto", "   :header-rows: 1", ""]
+    for name, words in [(names, "summary"), *rows]:
         lines += [f"   * - {name}", f"     - {words}"]
     return lines
