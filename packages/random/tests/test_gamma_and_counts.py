@@ -105,3 +105,23 @@ REFUSED = [
 def test_invalid_arguments_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"), [("int2", -2, 1), ("uint2", 0, 3), ("int4", -8, 7), ("uint4", 0, 15)]
+)
+def test_integers_of_fewer_than_8_bits_are_drawn_like_wider_ones(dtype, low, high):
+    drawn = random.randint(KEY, (200,), low, high + 1, dtype)
+    assert drawn.dtype == dtype
+    wide = random.randint(KEY, (200,), low, high + 1, "int32")
+    np.testing.assert_array_equal(drawn.astype("int32"), wide)
+    assert (int(wide.min()), int(wide.max())) == (low, high)
+    clipped = random.randint(KEY, (50,), -99, 99, dtype).astype("int32")
+    assert low <= int(clipped.min()) <= int(clipped.max()) <= high
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int8"])
+def test_counts_of_few_bits_are_those_of_wider_integers(dtype):
+    counts = random.poisson(KEY, 0.3, (50,), dtype)
+    assert counts.dtype == dtype
+    np.testing.assert_array_equal(counts.astype("int32"), random.poisson(KEY, 0.3, (50,)))

@@ -15,7 +15,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, TupleRecord, issubdtype
+from ricci_ir import Array, TupleRecord, iinfo, issubdtype
 from ricci_pytree import tree_map
 from ricci_random.keys._primitives import subkeys
 
@@ -77,7 +77,7 @@ def most_rounds(dtype: np.dtype) -> int:
 
     Every sampler ends long before; this bounds the loop for parameters that reject all proposals.
     """
-    greatest = np.iinfo(dtype).max if issubdtype(dtype, np.integer) else float_info(dtype).largest
+    greatest = iinfo(dtype).max if issubdtype(dtype, np.integer) else float_info(dtype).largest
     return int(min(float(greatest), np.iinfo(np.int32).max))
 
 

@@ -156,7 +156,7 @@ def uniform(
 
 def _limits(*dtypes: np.dtype) -> tuple[int, int]:
     """The least and the greatest integer that all dtypes hold."""
-    infos = [np.iinfo(dtype) for dtype in dtypes]
+    infos = [ir.iinfo(dtype) for dtype in dtypes]
     return max(int(info.min) for info in infos), min(int(info.max) for info in infos)
 
 
