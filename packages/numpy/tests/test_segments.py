@@ -29,6 +29,14 @@ def test_rows_of_no_segment_have_no_gradient(backend):
     assert found.tolist() == [[1, 1], [1, 1], [1, 1], [0, 0], [0, 0]]
 
 
+@pytest.mark.parametrize(("dtype", "largest"), [("int8", 127), ("uint8", 255), ("int16", 32767)])
+def test_number_of_segments_is_counted_past_the_dtype_of_the_ids(dtype, largest, backend):
+    ids = np.array([0, largest], dtype)
+    found = ops.segment_sum(jnp.ones(2), ids)
+    assert found.shape == (largest + 1,)
+    assert found[largest] == 1
+
+
 def test_number_of_segments_must_be_concrete():
     with pytest.raises(ConcretizationTypeError, match="num_segments"):
         make_jaxpr(lambda i: ops.segment_sum(X, i))(ShapeDtypeStruct((5,), np.dtype(np.int32)))

@@ -43,15 +43,17 @@ def _neutral(name: str, dtype: np.dtype) -> float | np.floating:
 
 def _segment_count(name: str, segment_ids: ir.ArrayLike, num_segments: Any) -> int:
     """The number of segments as an int, by default from the largest of the ids."""
+    past = 0
     if num_segments is None:
-        num_segments = as_operand(max(segment_ids)) + 1
+        # The sum is one of Python's integers: the ids' dtype may not hold it.
+        num_segments, past = as_operand(max(segment_ids)), 1
     if isinstance(num_segments, ir.Tracer) and num_segments.concrete() is None:
         raise ir.ConcretizationTypeError(
             num_segments,
             f"{name}: the number of segments is part of the result's shape, so it must be "
             "static. Give num_segments as an int.",
         )
-    count = ir.as_size(num_segments)
+    count = ir.as_size(num_segments) + past
     if count < 0:
         raise ValueError(f"{name}: num_segments must not be negative, got {count}.")
     return count
