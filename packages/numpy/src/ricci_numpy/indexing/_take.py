@@ -86,11 +86,12 @@ def take(
     Source: numpy.take.
     """
     promotion.no_out("take", out)
+    # A list raises TypeError in any mode, so that numpy.take converts the operands itself.
+    a, indices = promotion.operands("take", a, indices)
     if mode == "raise":
         raise NotImplementedError(
             "take: compiled code cannot raise; use mode 'fill', 'clip' or 'wrap'."
         )
-    a, indices = promotion.operands("take", a, indices)
     if promotion.dtype_of(indices) == np.dtype(bool) and as_mode(mode) is not _MODES.CLIP:
         indices = promotion.convert(
             indices, np.dtype(np.int32)
