@@ -82,6 +82,8 @@ def registering(x: object) -> str:
             "It describes an array, and has no values. Pass it to eval_shape(f, ...) or to "
             "jit(f).lower(...), or pass an array."
         )
+    if cls.__name__ == "ndarray":
+        return f"Its dtype is {x.dtype}: arrays hold numbers and booleans in native byte order."  # pyright: ignore[reportAttributeAccessIssue]
     if root in sys.stdlib_module_names - {"__main__"} or issubclass(cls, type):
         return ""
     if hasattr(cls, "__dataclass_fields__"):

@@ -213,7 +213,7 @@ def argument_aval(x: object) -> AbstractValue:
     It may be a value, or anything that describes one with ``shape`` and ``dtype``.
 
     Raises:
-      TypeError: if it is neither.
+      TypeError: if it is neither, or a NumPy array of another dtype than those of arrays.
 
     Example:
       >>> import ricci
@@ -224,7 +224,9 @@ def argument_aval(x: object) -> AbstractValue:
     try:
         return get_aval(x)
     except TypeError:
-        if hasattr(x, "shape") and hasattr(x, "dtype"):
+        # A NumPy array that is refused holds what no array can, such as texts.
+        is_value = isinstance(x, np.ndarray) and x.dtype.kind != "T"
+        if not is_value and hasattr(x, "shape") and hasattr(x, "dtype"):
             return _described(x)
         raise
 
