@@ -17,7 +17,7 @@ from ricci_xla.devices._jaxlib import hlo, load_mlir, runtime
 from ricci_xla.devices._jaxlib_options import explicit_transfer
 from ricci_xla.meshes._sharding import single_device_sharding
 
-__all__ = ["effects_barrier"]
+__all__ = ["effects_barrier", "runtime_tokens"]
 
 # The type of a token's buffer in jaxlib.
 token_buffer = ShapedArray((0,), np.dtype(bool))
@@ -59,7 +59,7 @@ class RuntimeTokens(threading.local):
     """
 
     def __init__(self):
-        self.chain = _outermost
+        self.chain: _Chain = _outermost
 
     @contextmanager
     def inside_callback(self) -> Iterator[None]:
@@ -105,6 +105,8 @@ class RuntimeTokens(threading.local):
     def _token(self, key: _Key) -> ArrayImpl:
         """Return the token of the last run with an effect on a device, or a new one."""
         token = self.chain.ordered.get(key)
+        if token is not None and token.is_deleted():
+            token = None  # by a program that deletes all arrays of a client
         # A token of a failed run is an error, which would make this run fail, too.
         if token is not None and token.is_ready():
             try:
@@ -135,8 +137,17 @@ class RuntimeTokens(threading.local):
             self.chain.ordered.clear()
             raise failure
 
+    def block_until_ready(self) -> None:
+        """Wait for all runs, under the name of JAX's method."""
+        self.wait()
 
-runtime_tokens = RuntimeTokens()
+    def clear(self) -> None:
+        """Forget the tokens: later runs do not wait for those that were started so far."""
+        self.chain.ordered.clear()
+        self.chain.pending.clear()
+
+
+runtime_tokens: RuntimeTokens = RuntimeTokens()
 atexit.register(runtime_tokens.wait)
 
 
