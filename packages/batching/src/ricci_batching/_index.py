@@ -8,5 +8,5 @@ MODULES = {
     "ricci_batching._mapped_axes": "mapped_dims",
     "ricci_batching._trace": "BatchTrace BatchTracer batch_flat batch_jaxpr",
     "ricci_batching._vmap": "vmap",
-    "ricci_batching._vmappable": "register_vmappable unregister_vmappable",
+    "ricci_batching._vmappable": "is_vmappable register_vmappable unregister_vmappable",
 }

@@ -16,7 +16,7 @@ from ricci_pytree import tree_leaves
 
 from ._mapped_axes import check_axis
 
-__all__ = ["register_vmappable", "unregister_vmappable"]
+__all__ = ["is_vmappable", "register_vmappable", "unregister_vmappable"]
 
 
 class VmappableClass(TupleRecord):
@@ -102,7 +102,16 @@ def _update_spec_types() -> None:
 
 
 def is_vmappable(x: object) -> bool:
-    """Whether a value is of a registered class."""
+    """Whether a value is of a class that ``register_vmappable`` has registered.
+
+    Args:
+      x: any value.
+
+    Example:
+      >>> from ricci_batching import is_vmappable
+      >>> is_vmappable(1.0)
+      False
+    """
     return type(x) in vmappable_classes
 
 

@@ -60,25 +60,29 @@ class Source(NamedTuple):
     @property
     def line(self) -> int:
         """The line, counted from 1; 0 if it is not known."""
-        return self._position()[0] or 0
+        return self.position[0]
 
     @property
     def column(self) -> int:
         """The column, counted from 0."""
-        return self._position()[2] or 0
+        return self.position[2]
 
     @property
     def traceback(self) -> "Source | None":
         """The place without the names, as ``user_context`` takes it; ``None`` if not known."""
         return None if self.code is None else Source(self.code, self.offset)
 
-    def _position(self):
+    @property
+    def position(self) -> tuple[int, int, int, int]:
+        """The first and the last line, the first and the last column; 0 for unknown ones."""
         if self.code is None:
             return (0, 0, 0, 0)
         if self.offset < 0:  # the function as a whole
-            return (self.code.co_firstlineno, None, 0, None)
+            return (self.code.co_firstlineno, 0, 0, 0)
         # CPython's instructions have two bytes each, with one position for each.
-        return list(self.code.co_positions())[self.offset // 2]
+        positions = list(self.code.co_positions())[self.offset // 2]
+        first_line, last_line, first_column, last_column = (n or 0 for n in positions)
+        return first_line, last_line, first_column, last_column
 
     def __str__(self) -> str:
         return f"{shown_file(self.file)}:{self.line}:{self.column} ({self.function})"

@@ -10,7 +10,16 @@ import jaxlib.weakref_lru_cache
 import jaxlib.xla_client
 import numpy as np
 
-from ricci_ir import DTypeLike, Primitive, finfo, is_internal_module, issubdtype, trace_context
+from ricci_autodiff import Zero
+from ricci_ir import (
+    ArrayLike,
+    DTypeLike,
+    Primitive,
+    finfo,
+    is_internal_module,
+    issubdtype,
+    trace_context,
+)
 from ricci_parallel import cluster
 from ricci_pytree import tree_map
 from ricci_xla import backends
@@ -53,6 +62,11 @@ def get_referent(x: object) -> object:
     """Return the object whose identity is that of a value: the value itself."""
     referent = getattr(x, "get_referent", None)
     return x if referent is None else referent()
+
+
+def p2tz(primal_value: ArrayLike) -> Zero:
+    """Return the symbolic zero of the tangent type of a primal value."""
+    return Zero.from_primal(primal_value)
 
 
 def include_frame(frame: FrameType) -> bool:

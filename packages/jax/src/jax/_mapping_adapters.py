@@ -1,6 +1,7 @@
 """The steps of ``vectorize`` and of ``vmap``, in JAX's private forms."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 
 import ricci_ir as ir
@@ -12,6 +13,23 @@ CClass = type(jnp.c_)
 RClass = type(jnp.r_)
 
 Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisData:
+    """The axis that a ``vmap`` maps over.
+
+    Attributes:
+      name: the name by which collectives refer to it, or ``None``.
+      size: the number of examples.
+      spmd_name: the mesh axis that it is sharded over, or ``None``.
+      explicit_mesh_axis: the mesh axes of the type of a vector along this axis, or ``None``.
+    """
+
+    name: Hashable
+    size: int
+    spmd_name: Hashable
+    explicit_mesh_axis: tuple[object, ...] | None
 
 
 def apply_excluded(

@@ -24,6 +24,7 @@ from ricci_ir import convert_constvars as _convert_constvars
 from ricci_ir import guard_public as _guard_public
 
 DynamicJaxprTracer = _StagedTracer
+JaxprTracer = _StagedTracer
 Val = _typing.Any
 convert_constvars_jaxpr = _convert_constvars
 dce_jaxpr_call_rule = _dce_called_jaxpr
