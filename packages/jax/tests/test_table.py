@@ -140,6 +140,25 @@ def test_close_values():
         check_close(np.float32(1.0), np.float32(1.1))
 
 
+@pytest.mark.parametrize(
+    ("y", "tolerances", "is_close"),
+    [
+        (np.float32(1.0003), {"rtol": {"float32": 5e-4}}, True),
+        (np.float32(1.0009), {"rtol": {"float32": 5e-4}}, False),
+        (np.float32(1.0003), {"rtol": {np.float32: 5e-4, np.float64: 1e-7}}, True),
+        (np.float64(1.0003), {"rtol": {"float32": 5e-4, "float64": 1e-9}}, True),
+        (np.float32(1.0003), {"rtol": {np.dtype("float64"): 5e-4}}, False),
+        (np.float32(1.0003), {"rtol": 0.0, "atol": {"float32": 1e-3}}, True),
+    ],
+)
+def test_tolerances_of_close_values_by_dtype(y, tolerances, is_close):
+    if is_close:
+        check_close(np.float32(1.0), y, **tolerances)
+    else:
+        with pytest.raises(AssertionError):
+            check_close(np.float32(1.0), y, **tolerances)
+
+
 def test_devices_and_processes():
     assert clients["cpu"].platform == "cpu"
     assert (processes.client, processes.process_id) == (None, 0)

@@ -96,24 +96,32 @@ def to_complex_dtype(dtype: Any) -> np.dtype:
     return np.dtype(np.complex128 if np.dtype(dtype) in _WIDE else np.complex64)
 
 
+def _tolerance(tolerance: float | Mapping[DTypeLike, float] | None, dtype: np.dtype) -> float:
+    if isinstance(tolerance, Mapping):
+        tolerance = {np.dtype(key): value for key, value in tolerance.items()}.get(dtype)
+    if tolerance is None:
+        return 10 * float(finfo(dtype).eps) if issubdtype(dtype, np.inexact) else 0.0
+    return tolerance
+
+
 def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
     """Raise ``AssertionError`` where two pytrees of arrays differ by more than the tolerances.
 
     Args:
       xs, ys: pytrees of one structure.
-      atol, rtol: absolute and relative tolerance; by default as precise as the dtype allows.
+      atol, rtol: absolute and relative tolerance, numbers or dictionaries of them by dtype; by
+        default, and for other dtypes than those, as precise as the dtype allows. The larger of
+        the two arrays' tolerances counts.
       err_msg: the message.
     """
 
     def check(x: Any, y: Any) -> None:
         x, y = np.asarray(x), np.asarray(y)
-        exact = not issubdtype(x.dtype, np.inexact)
-        default = 0.0 if exact else 10 * float(finfo(x.dtype).eps)
         np.testing.assert_allclose(
             x.astype(np.complex128 if np.iscomplexobj(x) else np.float64),
             y.astype(np.complex128 if np.iscomplexobj(y) else np.float64),
-            rtol=default if rtol is None else rtol,
-            atol=default if atol is None else atol,
+            rtol=max(_tolerance(rtol, x.dtype), _tolerance(rtol, y.dtype)),
+            atol=max(_tolerance(atol, x.dtype), _tolerance(atol, y.dtype)),
             err_msg=err_msg,
         )
 
