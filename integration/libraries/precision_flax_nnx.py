@@ -33,6 +33,64 @@ class Network(nnx.Module):
         return self.last(x)
 
 
+class Attention(nnx.Module):
+    """An attention whose scores are stored in bfloat16."""
+
+    def __init__(self) -> None:
+        self.query, self.key = (nnx.Linear(8, 32, rngs=nnx.Rngs(i)) for i in range(2))
+
+    def __call__(self, x: Any) -> Any:
+        x = x.astype(jnp.float32)
+        scores = (self.query(x) @ self.key(x).T).astype(jnp.bfloat16)  # cause
+        weights = nnx.softmax(scores.astype(jnp.float32) / 2)
+        return weights @ x
+
+
+class RootMeanSquare(nnx.Module):
+    """A norm by hand in float16, whose squares are too small for it."""
+
+    def __init__(self) -> None:
+        self.scale = nnx.Param(jnp.linspace(0.5, 1.5, 8))
+
+    def __call__(self, x: Any) -> Any:
+        x = (x.astype(jnp.float32) * 2e-4).astype(jnp.float16)
+        square = (x * x).astype(jnp.float32).mean(-1, keepdims=True)  # cause
+        return x.astype(jnp.float32) * jax.lax.rsqrt(square + 1e-10) * self.scale
+
+
+class Averages(nnx.Module):
+    """A layer with the moving average of its results, which is stored in bfloat16."""
+
+    def __init__(self) -> None:
+        self.layer = nnx.Linear(8, 8, rngs=nnx.Rngs(0))
+        self.average = nnx.BatchStat(jnp.ones(8, jnp.bfloat16))
+
+    def __call__(self, x: Any) -> Any:
+        y = self.layer(x.astype(jnp.float32))
+        for i in range(40):
+            old = self.average[...].astype(jnp.float32)
+            new = 0.997 * old + 0.003 * (y.mean(0) + 0.01 * i)
+            self.average[...] = new.astype(jnp.bfloat16)  # cause
+        return y - self.average[...]
+
+
+class Evidence(nnx.Module):
+    """A loss by the logarithm of a sum of exponentials without a shift, in float16."""
+
+    def __init__(self) -> None:
+        self.layer = nnx.Linear(8, 16, rngs=nnx.Rngs(3))
+
+    def __call__(self, x: Any) -> Any:
+        logits = self.layer(x.astype(jnp.float32)) * 3 - 14
+        e = jnp.exp(logits.astype(jnp.float16)).astype(jnp.float32)  # cause
+        return jnp.log(e.sum(-1) + 1e-30) - logits[:, 0]
+
+
+def on_model(make: type[Any]) -> Callable[[], Any]:
+    """Return a program that runs the tool on a jitted model."""
+    return lambda: (precision(nnx.jit(lambda model, x: model(x)))(make(), X), make.__call__)
+
+
 def loss(model: Network, x: Any) -> Any:
     """Return the mean square of the model's results."""
     return jnp.mean(model(x).astype(jnp.float32) ** 2)
@@ -71,4 +129,8 @@ PROGRAMS = {
     ),
     "step": unchanged(lambda *parts: precision(step, *parts, X)),
     "jitted step": unchanged(lambda *parts: precision(nnx.jit(step), *parts, X)),
+    "attention": on_model(Attention),
+    "root mean square": on_model(RootMeanSquare),
+    "averages": on_model(Averages),
+    "evidence": on_model(Evidence),
 }
