@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("ricci", reason="the light tests run where it is not installed")
 
 from planted import line_of_cause
-from precision_programs import OTHERS_FIRST, PROGRAMS, mixed
+from precision_programs import OTHERS_FIRST, PROGRAMS, counters, mixed, probabilities
 
 import ricci
 import ricci.numpy as jnp
@@ -59,10 +59,11 @@ NOT_COMPARED = frozenset(
     "position_table positions prefix_products rotary_angles sample_variance "
     "simulated_time sinusoidal_embedding token_count variance_float32".split()
 )
+WITH_CASTS = {module.__name__ for module in (counters, mixed, probabilities)}
 COMPARED = [
     p
     for p in PLAIN
-    if p.source.__name__ not in NOT_COMPARED and p.source.__module__ != mixed.__name__
+    if p.source.__name__ not in NOT_COMPARED and p.source.__module__ not in WITH_CASTS
 ]
 
 
