@@ -335,7 +335,9 @@ def special_edges(session: nox.Session) -> None:
 @nox.session(name="precision-full")
 def precision_full(session: nox.Session) -> None:
     """Find the planted line in every program that loses accuracy; arguments go to pytest."""
-    run_pytest(session, workspace(), "integration/diagnostics/test_precision.py", "-n", "auto")
+    files = ("test_precision.py", "test_precision_casts.py")
+    files = [f"integration/diagnostics/{name}" for name in files]
+    run_pytest(session, workspace(), *files, "-n", "auto")
 
 
 @nox.session(name="memory-full")
