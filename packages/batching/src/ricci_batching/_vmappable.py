@@ -107,6 +107,9 @@ def is_vmappable(x: object) -> bool:
     Args:
       x: any value.
 
+    Returns:
+      ``False`` for arrays and numbers, which ``vmap`` maps as they are.
+
     Example:
       >>> from ricci_batching import is_vmappable
       >>> is_vmappable(1.0)

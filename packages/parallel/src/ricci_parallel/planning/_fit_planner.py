@@ -67,7 +67,7 @@ class FitPlanner:
         self.part = 1.0
         # The least peak of a choice, by its bytes of residuals.
         self.rough = 0.0
-        # What the compiler's peaks were above the estimates.
+        # The excess of the compiler's peaks over the estimates.
         self.offsets: dict[_Kind, float] = {}
         self._traced: dict[Rewrite, Traced] = {}
         self._estimates: dict[Rewrite, float] = {}
