@@ -10,7 +10,6 @@ from typing import Any
 from ricci_ir import api_boundary, explained, hide_frames, is_internal_module, similar_names
 
 from . import _borrowed as _borrowed  # its finder comes before the one of this module
-from ._heirs import heir_of
 
 _KERNELS = (
     "experimental.pallas interprets kernels, and compiles them for TPUs and, by Triton, for NVIDIA "
@@ -123,7 +122,7 @@ def _import_error(name: str, inside: str) -> ImportError | None:
     if last in dir(package):
         text = f"{name} is not a module. Write `from {parent} import {last}`."
         return ModuleNotFoundError(explained(text, "modules"), name=name)
-    heir = heir_of(parent.partition(".")[2], last)
+    heir = _heir_of(parent.partition(".")[2], last)
     if heir is not None:
         heir = heir.replace("ricci.", f"{name.partition('.')[0]}.")
         text = f"{parent} has no {last}; in its place there is {heir}."
@@ -161,10 +160,17 @@ def _home_of(name: str) -> str | None:
     return None
 
 
+def _heir_of(inside: str, name: str) -> str | None:
+    """Return what takes the place of a name that NumPy or JAX dropped, or ``None``."""
+    from ._heirs import heir_of  # noqa: PLC0415 - lazy: only errors need it
+
+    return heir_of(inside, name)
+
+
 def _advice(module: str, name: str) -> str | None:
     """Return what to use instead of a name that a namespace lacks, or ``None``."""
     inside = module.partition(".")[2]
-    heir = heir_of(inside, name)
+    heir = _heir_of(inside, name)
     if heir is not None:
         return f"in its place there is {heir}"
     absent = MODULES.get(f"{inside}.{name}".lstrip("."))
