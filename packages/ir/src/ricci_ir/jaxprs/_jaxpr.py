@@ -1,7 +1,7 @@
 """Jaxprs: traced functions as data, equations over typed variables."""
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from ricci_ir._cache import Cache
@@ -15,8 +15,16 @@ from ricci_ir.types._aval import get_aval
 from ._effects import no_effects
 from ._library_params import differing_names, readable_by_libraries
 
-__all__ = ["Atom", "convert_constvars", "DebugInfo", "DropVar", "EqnContext", "Jaxpr", "JaxprEqn"]
-__all__ += ["jaxprs_in_params", "Literal", "subjaxprs", "unknown_debug_info", "Var"]
+__all__ = ["Atom", "convert_constvars", "count_equations", "DebugInfo", "DropVar", "EqnContext"]
+__all__ += [
+    "Jaxpr",
+    "JaxprEqn",
+    "jaxprs_in_params",
+    "Literal",
+    "subjaxprs",
+    "unknown_debug_info",
+    "Var",
+]
 
 _lock = threading.RLock()
 _python_numbers = frozenset({int, float, complex})
@@ -415,6 +423,26 @@ def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, Jaxpr):
                 yield item
+
+
+def count_equations(eqns: Iterable[JaxprEqn]) -> int:
+    """Count equations, with those of the jaxprs that they hold, as often as they hold them.
+
+    Args:
+      eqns: the equations.
+
+    Returns:
+      The number.
+
+    Example:
+      >>> import ricci
+      >>> from ricci_ir import count_equations
+      >>> jaxpr = ricci.make_jaxpr(lambda x: ricci.jit(lambda x: x + 1.0)(x))(0.0)
+      >>> count_equations(jaxpr.eqns)
+      2
+    """
+    inner = lambda eqn: (count_equations(jaxpr.eqns) for jaxpr in jaxprs_in_params(eqn.params))
+    return sum(1 + sum(inner(eqn)) for eqn in eqns)
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:

@@ -256,7 +256,7 @@ class _Call:
         # Index maps would read the scalars of the first step of a row.
         if any(i < self.scalar_count for i in self.written):
             return False
-        return (grid[-1] or 0) * _equation_count(self.kernel.jaxpr) <= _MOST_EQUATIONS
+        return (grid[-1] or 0) * ir.count_equations(self.kernel.jaxpr.eqns) <= _MOST_EQUATIONS
 
     def row(self, positions: Sequence[Any], sizes: Sequence[Any], buffers: list[Any]) -> None:
         """Run the steps along the last axis of the grid; replaces the buffers that they write."""
@@ -313,11 +313,6 @@ class _Call:
                 blocks[i] = value
             else:
                 buffers[place] = value
-
-
-def _equation_count(jaxpr: ir.Jaxpr) -> int:
-    """The number of equations of a jaxpr and of those in its parameters."""
-    return len(jaxpr.eqns) + sum(map(_equation_count, ir.subjaxprs(jaxpr)))
 
 
 def _is_fixed_in_rows(mapping: BlockMapping) -> bool:

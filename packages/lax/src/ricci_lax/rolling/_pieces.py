@@ -12,7 +12,7 @@ import ricci_ir as ir
 
 from ._numbering import BEFORE, EARLIER, LITERAL, OUTSIDE, Numbering
 from ._recomputing import recompute_cheap
-from ._runs import CARRIED, Carry, Place, Run, count_equations, is_costly, size_in_bytes
+from ._runs import CARRIED, Carry, Place, Run, is_costly, size_in_bytes
 
 __all__ = ["SEARCHED", "Refusal", "find_runs", "operation_numbers"]
 
@@ -60,7 +60,7 @@ class _Search:
         self.eqns = jaxpr.eqns
         self.numbers = operation_numbers(jaxpr.eqns)
         # Equations with the same operation hold as many others.
-        counts = {i: count_equations([jaxpr.eqns[i]]) for i in set(self.numbers.tolist())}
+        counts = {i: ir.count_equations([jaxpr.eqns[i]]) for i in set(self.numbers.tolist())}
         self.weights = np.cumsum([0, *(counts[number] for number in self.numbers.tolist())])
         self.numbering = Numbering(jaxpr)
         self.runs: list[Run] = []
@@ -161,7 +161,7 @@ class _Search:
         run = self._described(start + skipped * period, period, matching)
         has_costly = any(map(is_costly, run.template))
         least = _LEAST if run.is_batch else _LEAST_LOOPED if has_costly else _LEAST_CHEAP
-        if count_equations(run.template) < least:
+        if ir.count_equations(run.template) < least:
             reason = "so few cheap operations are faster one after another than as a loop"
             return Refusal(start, period, count, reason)
         return run

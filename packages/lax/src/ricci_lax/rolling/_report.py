@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import ricci_ir as ir
 
 from ._pieces import SEARCHED, find_runs
-from ._runs import count_equations, size_in_bytes
+from ._runs import size_in_bytes
 
 __all__ = ["RollReport", "RolledRun"]
 
@@ -90,7 +90,7 @@ def report(jaxpr: ir.Jaxpr, differentiated: Sequence[ir.Jaxpr] = ()) -> RollRepo
     runs: list[RolledRun] = []
     refused: list[RolledRun] = []
     traced = sum(_add(function, runs, refused) for function in differentiated)
-    total = count_equations(jaxpr.eqns)
+    total = ir.count_equations(jaxpr.eqns)
     after = total - _add(jaxpr, runs, refused)
     return RollReport(tuple(runs), tuple(refused), total + traced, after)
 
@@ -104,7 +104,7 @@ def _add(jaxpr: ir.Jaxpr, runs: list[RolledRun], refused: list[RolledRun]) -> in
         source = jaxpr.eqns[run.start].source
         stacked = sum(size_in_bytes(value) for _, values in run.stacked for value in values)
         carried = sum(size_in_bytes(carry.operand) for carry in run.carries)
-        piece = count_equations(jaxpr.eqns[run.start : run.start + run.period])
+        piece = ir.count_equations(jaxpr.eqns[run.start : run.start + run.period])
         runs.append(RolledRun(run.count, piece, source, stacked, carried))
         saved += piece * (run.count - 1)
         inside.update(range(run.start + run.period, run.stop))

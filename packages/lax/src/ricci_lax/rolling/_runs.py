@@ -1,12 +1,10 @@
 """Consecutive pieces of a jaxpr with the same operations, and their measures."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import ricci_ir as ir
 
-__all__ = ["CARRIED", "Carry", "Place", "Rows", "Run"]
-__all__ += ["count_equations", "is_costly", "size_in_bytes"]
+__all__ = ["CARRIED", "Carry", "Place", "Rows", "Run", "is_costly", "size_in_bytes"]
 
 _COSTLY = frozenset(
     {"conv_general_dilated", "cond", "dot_general", "random_bits", "scan", "sort", "while"}
@@ -85,12 +83,6 @@ class Run(ir.Record):
         """Whether a result is used outside of the last piece alone, and is carried."""
         is_carried = any(carry.place == place for carry in self.carries)
         return is_carried and self.results[place] == [self.count - 1]
-
-
-def count_equations(eqns: Iterable[ir.JaxprEqn]) -> int:
-    """The number of equations, with those of the jaxprs that they hold."""
-    inner = lambda eqn: (count_equations(jaxpr.eqns) for jaxpr in ir.jaxprs_in_params(eqn.params))
-    return sum(1 + sum(inner(eqn)) for eqn in eqns)
 
 
 def is_costly(eqn: ir.JaxprEqn) -> bool:

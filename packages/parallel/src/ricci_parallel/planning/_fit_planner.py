@@ -130,7 +130,7 @@ class FitPlanner:
             if choice is None:
                 break
             change = choice.rewrite
-            work = self.work + _equations(_jaxpr(self._traced[change]))
+            work = self.work + ir.count_equations(_jaxpr(self._traced[change]).eqns)
             if best is not None and work > _COMPILATIONS * self.equations:
                 break
             memory = self._memory(self._traced[change], _described(change))
@@ -264,7 +264,7 @@ class FitPlanner:
     def _memory(self, traced: Traced, name: str) -> Memory:
         """Compile a traced call, and return the compiler's figures."""
         self.compiled += 1
-        self.work += _equations(_jaxpr(traced))
+        self.work += ir.count_equations(_jaxpr(traced).eqns)
         number = f"{self.compiled} of {1 + _TRIALS} programs at most"
         with progress(f"fit_memory compiles {number}: {name}"):
             return memory_of(compile_for_sizes(traced), 0)
@@ -292,9 +292,3 @@ def _described(change: Rewrite) -> str:
 def _jaxpr(traced: Traced) -> ir.Jaxpr:
     program, _, _ = traced.discharged_call()
     return program.jaxpr
-
-
-def _equations(jaxpr: ir.Jaxpr) -> int:
-    """The number of equations in a jaxpr and in those that it holds."""
-    inner = (_equations(body) for eqn in jaxpr.eqns for body in ir.jaxprs_in_params(eqn.params))
-    return len(jaxpr.eqns) + sum(inner)
