@@ -21,8 +21,10 @@ type Failure = Callable[[np.ndarray], Exception]
 
 
 def _types(
-    errors: ir.AbstractValue, *values: ir.AbstractValue, failure: Failure
+    errors: ir.ShapedArray, *values: ir.AbstractValue, failure: Failure
 ) -> list[ir.AbstractValue]:
+    if errors.ndim == 0 or errors.dtype != np.int32:
+        raise TypeError(f"host_check needs errors of dtype int32 in rows; they are {errors}.")
     return list(values)
 
 

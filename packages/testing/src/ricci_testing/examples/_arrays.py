@@ -9,6 +9,7 @@ import numpy as np
 import ricci_lax as lax
 from ricci_ir import bfloat16, primitives
 from ricci_lax import rolling
+from ricci_lax.authoring import host_check_p
 
 from ._example import C64, F32, I8, I32, U8, U32, Call, Example, array_of, captured, in_dtypes
 from ._indexing import indexing_calls
@@ -18,6 +19,7 @@ X = array_of(2, 3)
 CUBE = array_of(2, 3, 4)
 VECTOR = array_of(5)
 SCALAR = np.asarray(F32(0.7))
+NO_ERRORS = np.zeros((1, 3), I32)
 
 
 _STRUCTURE: dict[str, list[Call]] = {
@@ -63,6 +65,13 @@ _STRUCTURE: dict[str, list[Call]] = {
         (lambda x: rolling.rows_p.bind(x), (X,)),
         (lambda x: rolling.rows_p.bind(x), (array_of(9, 2, dtype=I32),)),
         (lambda x: rolling.rows_p.bind(x), (array_of(17),)),
+    ],
+    "host_check": [
+        (lambda errors, x: host_check_p.bind(errors, x, failure=ValueError), (NO_ERRORS, X)),
+        (
+            lambda errors, *xs: host_check_p.bind(errors, *xs, failure=ValueError),
+            (np.stack([NO_ERRORS] * 2), array_of(0, 3, dtype=I32), array_of(2, dtype=C64)),
+        ),
     ],
     "unstack": [
         (lambda x: lax.unstack(x, 1), (X,)),

@@ -244,6 +244,7 @@ exempt_rules: dict[str, Mapping[Topic, str]] = {
         **_of_matrices,
         "empty": "its LAPACK kernel divides by the size; qr does not apply it to empty matrices",
     },
+    "host_check": {"scalars": "its errors are rows of numbers"},
     "ormqr": {
         **_of_matrices,
         "transpose": "only its derivative rule would need it, and it has none, as in JAX",
