@@ -4,6 +4,8 @@ import inspect
 import pickle
 import pkgutil
 import re
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -124,6 +126,31 @@ def test_methods_of_arrays_are_shown_and_pickled_by_their_names():
     x = jnp.arange(6.0)
     assert repr(x.reshape).startswith("<bound method Array.reshape of Array(")
     assert pickle.loads(pickle.dumps(x.reshape))(2, 3).shape == (2, 3)
+
+
+BEHIND = """
+import inspect, pickle
+import ricci_numpy as jnp
+jnp.arange(6.0).reshape(2, 3).sort()
+import ricci
+methods = {name: getattr(ricci.Array, name) for name in dir(ricci.Array) if name[0] != "_"}
+methods = {name: method for name, method in methods.items() if inspect.isfunction(method)}
+assert {"reshape", "sort", "argsort", "copy", "view"} <= methods.keys()
+for name, method in methods.items():
+    assert (method.__module__, method.__qualname__) == ("ricci", f"Array.{name}"), method.__module__
+    assert pickle.loads(pickle.dumps(method)) is method
+"""
+
+
+def test_methods_that_were_used_before_ricci_was_imported_have_its_names():
+    done = subprocess.run([sys.executable, "-c", BEHIND], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["ricci", *NAMESPACES])
+def test_functions_are_pickled_by_their_names(name):
+    for function in public_functions(import_module(name)):
+        assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_types_for_annotations_are_unions_that_isinstance_takes():

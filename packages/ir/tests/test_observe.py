@@ -69,7 +69,7 @@ def test_retraced_entries_use_a_temporary_cache():
     assert table.entries == {"f": 1}
 
 
-def test_composites_are_retraced():
+def test_composites_are_retraced(toy):
     shifted = Composite(lambda x: note_rounding(0.1, x), "shifted")
     aval = ShapedArray((), np.dtype(np.float32))
     trace = lambda: trace_to_jaxpr(lambda x: [shifted(x)], [aval])

@@ -115,12 +115,12 @@ def _guarded(value: object, name: str, module: str, classes: bool) -> object:
         public = _public.get((value, name))
         if public is None:
             if is_boundary(value) and (value.__name__ != name or unguarded(value) is value):
-                name_function(value, name, _claims.get((_package_of(value), name), module))
+                name_function(value, name, _public_module(value, name, module))
                 return value
             public = value if is_boundary(value) else permanent_boundary(value, name, EXPORTED)
             _public[value, name] = _public[public, name] = public
             # It is pickled by the name that it is exported under.
-            public.__module__ = _claims.get((_package_of(value), name), module)
+            public.__module__ = _public_module(value, name, module)
             public.__name__ = public.__qualname__ = name
         return public
     if isinstance(value, type):
@@ -137,8 +137,13 @@ def _guarded(value: object, name: str, module: str, classes: bool) -> object:
     return value
 
 
-def _package_of(fun: FunctionType) -> str:
-    return fun.__module__.partition(".")[0]
+def _public_module(fun: FunctionType, name: str, module: str) -> str:
+    """The module that names a function: the root if that exports it, else the one given.
+
+    A function that is exported under another name than its own is not the root's of that name.
+    """
+    package = fun.__module__.partition(".")[0]
+    return _claims.get((package, name), module) if fun.__name__ == name else module
 
 
 # By function and exported name, the boundary that all namespaces share.

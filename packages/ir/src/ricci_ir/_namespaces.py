@@ -119,7 +119,9 @@ def name_methods(cls: type, current: str = "") -> None:
                     continue
                 member = member.__func__
             named = member.__module__
-            if named == current or (named != module and _is_private(named)):
+            # Tracers have the methods of arrays, which are named by the class of arrays.
+            is_own = named == current and member.__qualname__.startswith(f"{base.__qualname__}.")
+            if is_own or (named != module and _is_private(named)):
                 member.__module__ = module
 
 
