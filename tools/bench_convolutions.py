@@ -154,7 +154,7 @@ def as_written() -> AbstractContextManager[object]:
     return mock.patch.object(lowering, "_write_for_cpu", lambda *_, **__: None)
 
 
-# Each form: the function, and what is active while it is compiled.
+# Each form: the function, and the context in which it is compiled.
 FORMS: dict[str, tuple[Callable[..., Any], Callable[[], AbstractContextManager[object]]]] = {
     "XLA's": (convolution, as_written),
     "patches": (patches, nullcontext),

@@ -102,7 +102,7 @@ def provoke(mistake: Mistake, side: str, folder: Path) -> Outcome:
         warnings.simplefilter("ignore")
         try:
             runpy.run_path(str(file))
-        except BaseException as error:  # noqa: BLE001 - it is what is measured
+        except BaseException as error:  # noqa: BLE001 - errors are measured
             return _outcome(error, file)
     return Outcome([], "", "")
 

@@ -5,9 +5,9 @@
 
 A docstring's first line begins with a verb or names the thing by the field's term: it is no
 question ("What ...", "How ..."), and it says cached, sharded, dead or returned unchanged where that
-is meant; nor does a comment begin with such a clause. A variable or parameter is a noun for what it
-holds. The rules were calibrated on eight code bases of the field, where they flag fewer than 0.5 %
-of the docstrings.
+is meant. A comment neither begins with such a clause nor says "is no X" or "what is ...". A
+variable or parameter is a noun for what it holds. The rules were calibrated on eight code bases of
+the field, where they flag fewer than 0.5 % of the docstrings.
 """
 
 import ast
@@ -21,13 +21,18 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 
-NO_NOUN = re.compile(r"\b(?:is|are|be|was|were) no (?!longer|more|such|need|one)\w+")
+# But "is no longer", "are no slower than".
+_COMPARED = "longer|shorter|slower|faster|larger|smaller|greater|wider|higher|lower|better|worse"
+NO_NOUN = re.compile(
+    rf"\b(?:is|are|be|was|were) no (?!(?:{_COMPARED}|more|less|such|need|one)\b)\w+"
+)
+WHAT_NOUN = re.compile(
+    r"\bwhat (?:is|are|was|were|has|have|had|it|they|there|nobody|nothing|this)\b"
+)
 RULES = {
     "begins with a question word": re.compile(r"^(?:What|Where|How|Which|That|Who)\b"),
     "'is no X' for 'is not an X'": NO_NOUN,
-    "'what is ...' for the thing's name": re.compile(
-        r"\bwhat (?:is|are|was|were|has|have|had|it|they|there|nobody|nothing|this)\b"
-    ),
+    "'what is ...' for the thing's name": WHAT_NOUN,
     "'says' of code": re.compile(r"\b(?:says?|said|saying)\b"),
     "a word of our own for a term": re.compile(
         r"\b(?:kept|divided|anew|mend(?:ed|s)?|nobody|done later|stands? for|of its own"
@@ -50,8 +55,8 @@ class Ceiling(NamedTuple):
       docstrings: first lines that a rule flags.
       names: assigned names that are in `VAGUE`, and parameters in `PARAMETERS`.
       messages: strings, such as error messages, that say "is no X".
-      comments: comments on lines of their own that begin with a question word, or that two rules
-        flag.
+      comments: comments that begin with a question word, that say "is no X" or "what is ...", or
+        that two rules flag in a line.
     """
 
     docstrings: int
@@ -71,11 +76,11 @@ CEILINGS = {
     "ir": Ceiling(0, 0, 0, 0),
     "jax": Ceiling(0, 0, 0, 0),
     "kernels": Ceiling(0, 0, 0, 0),
-    "lax": Ceiling(0, 0, 0, 4),
+    "lax": Ceiling(0, 0, 0, 6),
     "native": Ceiling(0, 0, 0, 0),
     "nn": Ceiling(0, 0, 0, 0),
     "numpy": Ceiling(0, 0, 0, 0),
-    "parallel": Ceiling(0, 1, 0, 2),
+    "parallel": Ceiling(0, 1, 0, 4),
     "pytree": Ceiling(0, 0, 0, 0),
     "random": Ceiling(0, 0, 0, 0),
     "reference": Ceiling(0, 0, 0, 0),
@@ -85,7 +90,7 @@ CEILINGS = {
     "stablehlo": Ceiling(0, 0, 0, 0),
     "storage": Ceiling(0, 0, 0, 0),
     "testing": Ceiling(0, 0, 0, 0),
-    "tools": Ceiling(0, 1, 4, 0),
+    "tools": Ceiling(0, 1, 2, 0),
     "xla": Ceiling(0, 0, 0, 0),
 }
 
@@ -136,18 +141,53 @@ def flagged(source: str) -> Iterator[Place]:
                 yield Place("names", node.lineno, name, ("a vague name",))
             case ast.arg(arg=name) if name in PARAMETERS:
                 yield Place("names", node.lineno, name, ("a vague name",))
-            case ast.Constant(value=str(text)) if node not in docstrings and NO_NOUN.search(text):
+            case ast.Constant(value=str(text)) if node not in docstrings and no_noun(text):
                 yield Place("messages", node.lineno, text, ("'is no X'",))
-    lines = ["", *source.splitlines()]
+    for number, lines in comments(source):
+        text = " ".join(line.lstrip("#: ") for line in lines)
+        if rules := next((rules for line in lines if len(rules := broken_rules(line)) > 1), ()):
+            yield Place("comments", number, text, rules)
+        elif OPENER.match(lines[0]):
+            yield Place("comments", number, text, ("begins with a question word",))
+        elif match := WHAT_NOUN.search(text) or no_noun(text):
+            yield Place("comments", number, text, (f"'{match[0]}'",))
+
+
+def comments(source: str) -> Iterator[tuple[int, list[str]]]:
+    """Return the comments of a module, each with the number of its first line.
+
+    Lines that follow each other in a column are one comment; one behind code is another.
+
+    >>> list(comments("x = 1  # one\\n# two\\n# lines\\n"))
+    [(1, ['# one']), (2, ['# two', '# lines'])]
+    """
+    block: list[tokenize.TokenInfo] = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:
             continue
-        number, text = token.start[0], token.string
-        begins = token.line.strip() == text and not lines[number - 1].lstrip().startswith("#")
-        if len(rules := broken_rules(text)) > 1:
-            yield Place("comments", number, text, rules)
-        elif begins and OPENER.match(text):
-            yield Place("comments", number, text, ("begins with a question word",))
+        follows = block and block[-1].start == (token.start[0] - 1, token.start[1])
+        if block and not (follows and block[-1].line.strip() == block[-1].string):
+            yield block[0].start[0], [line.string for line in block]
+            block = []
+        block.append(token)
+    if block:
+        yield block[0].start[0], [line.string for line in block]
+
+
+def no_noun(prose: str) -> re.Match[str] | None:
+    """Return the first phrase that `NO_NOUN` finds, "there is" aside, or ``None``.
+
+    >>> no_noun("There is no loop. A seed is no key.")[0]
+    'is no key'
+    """
+    return next(no_nouns(prose), None)
+
+
+def no_nouns(prose: str) -> Iterator[re.Match[str]]:
+    """Return the phrases that `NO_NOUN` finds, "there is" aside."""
+    for match in NO_NOUN.finditer(prose):
+        if not prose[: match.start()].lower().endswith("there "):
+            yield match
 
 
 def places(folder: Path) -> Iterator[tuple[Path, Place]]:
@@ -174,8 +214,7 @@ def page_problems(name: str, page: str) -> list[str]:
     prose = re.sub(r"^```.*?^```", lambda code: "\n" * code[0].count("\n"), page, flags=re.S | re.M)
     return [
         f"{name}:{prose.count(chr(10), 0, match.start()) + 1}: '{match[0]}'"
-        for match in NO_NOUN.finditer(prose)
-        if not prose[: match.start()].lower().endswith("there ")
+        for match in no_nouns(prose)
     ]
 
 

@@ -71,7 +71,7 @@ def try_package(package: str, dist: Path, folder: Path) -> None:
         [*pip, "install", *arguments],
         [*pip, "check"],
         [python, "-c", f"import {module}"],
-        # -P: what lies beside the program is no module of the example's.
+        # -P: an example does not import files beside the program.
         [python, "-P", str(ROOT / "tools" / "readme_examples.py"), str(readme)],
     ):
         subprocess.run(command, check=True, cwd=folder)

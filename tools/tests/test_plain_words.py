@@ -58,9 +58,14 @@ def test_parameters_count_except_those_of_numpy_and_of_tree_map():
         ("# The array, of\n# which the size is a power of two.", 0),
         ("# Where x is negative, the root is not a number.", 0),
         ("x = 1  # how often it ran", 0),
+        ("# A seed is no key.", 1),
+        ("# The length of what\n# is stored.", 1),
+        ("x = 1  # the length of what is stored", 1),
+        ("# There is no loop, and it is no slower.", 0),
+        ("x = 1  # the length of what\n# is stored", 0),
     ],
 )
-def test_comments_that_begin_with_a_question_word_count(comment, count):
+def test_comments_that_begin_with_a_question_word_or_do_not_name_a_thing_count(comment, count):
     kinds = [place.kind for place in flagged(comment + "\n")]
     assert kinds == ["comments"] * count
 

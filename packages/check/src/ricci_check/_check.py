@@ -222,8 +222,7 @@ class _Check:
             exception = error
             findings += self._of_exception(error)
         if traced is None:
-            # Tracing failed, but what was traced until then can have other findings, maybe the
-            # cause.
+            # Tracing failed, but the equations up to there may have other findings, or the cause.
             jaxprs = [_recorded(event.trace) for event in self._events(ir.TraceAbandoned)]
         else:
             findings += self._of_program(traced)

@@ -159,7 +159,7 @@ def _dispatching_call(*args: object, **kwargs: object) -> object:
         raise
 
 
-# Most calls pass what is required alone: passing that on without a tuple and a dictionary takes
+# Most calls pass the required argument alone: forwarding it without a tuple and a dictionary takes
 # half the time.
 @_boundary_code
 def _dispatching_call_of_first(x: object, *args: object, **kwargs: object) -> object:

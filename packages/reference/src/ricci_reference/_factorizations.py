@@ -130,7 +130,7 @@ def _lu_pivots_to_permutation(pivots: np.ndarray, *, permutation_size: int) -> n
         order = result[place]
         for i in range(count):
             j = pivots[place][i]
-            # Pivots are exchanges made one after the other; the permutation is what they result in.
+            # Pivots are exchanges made one after the other; the permutation is their composition.
             order[[i, j]] = order[[j, i]]
     return result
 

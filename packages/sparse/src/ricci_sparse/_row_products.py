@@ -100,8 +100,8 @@ def _lower(
         product = cusparse_product(ctx, form, *operands, transpose=order == "columns")
         if product is not None:
             return product
-    # jaxlib's kernel for CPUs takes rows in order and several columns. A few columns are widened to
-    # what it needs; where rows are not in order, sorting them first is worth its cost for many
+    # jaxlib's kernel for CPUs takes rows in order and several columns. A few columns are padded to
+    # the least width; where rows are not in order, sorting them first is worth its cost for many
     # columns.
     width = x.shape[1] if len(x.shape) == 2 else 1
     fits = data.dtype in _DTYPES and ctx.out.size and data.shape[0]

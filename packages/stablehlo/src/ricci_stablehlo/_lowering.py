@@ -402,7 +402,7 @@ def lower_function(
       arg_names: the names of the arguments, for messages about their shapes.
       finish: appends operations to the complete body, and returns the function's results.
     """
-    # Tokens that the function creates itself are no arguments of it.
+    # Tokens that the function creates itself are not arguments of it.
     body = Lowering(module, [0], scope)
     args = [Value(f"%arg{i}", var.aval) for i, var in enumerate(jaxpr.invars[new_tokens:])]
     tokens = [body.create_token() for _ in range(new_tokens)]

@@ -119,8 +119,7 @@ class PublicFunction(Applied):
         self.setting_numbers: tuple[int, ...] = tuple(
             [i for i, parameter in enumerate(parameters) if parameter in settings]
         )
-        # The parameters, by position and by name, whose Python integers do not decide what is
-        # computed.
+        # The parameters, by position and by name, whose Python integers do not change the jaxpr.
         names = {*settings, *integers}
         self.without_choice: frozenset[int | str] = frozenset(
             [*names, *(i for i, parameter in enumerate(parameters) if parameter in names)]

@@ -66,7 +66,7 @@ class DispatchedFunction(Protocol):
     name: str
     setting_names: tuple[str, ...]
     setting_numbers: tuple[int, ...]
-    # The parameters, by position and by name, whose integers do not decide what is computed.
+    # The parameters, by position and by name, whose integers do not change the jaxpr.
     without_choice: frozenset[int | str]
     # ``apply(args, kwargs)`` calls it as it is, in the current trace; ``read(args, kwargs)``
     # returns the operands of a call and the key of their types, or None; ``program(call)`` returns

@@ -141,7 +141,7 @@ def _read_axes(mapping: BlockMapping, dims: BlockAxes) -> set[int]:
 def _used(jaxpr: ir.Jaxpr, places: range, outs: Sequence[ir.Atom] = ()) -> set[int]:
     """The arguments that some results of a jaxpr, or its effects, depend on."""
     needed = {x for x in outs if type(x) is ir.Var}
-    # Backwards, so that the operands of what is needed are needed when their equations are reached.
+    # Backwards: an equation is reached after all equations that use its results.
     for eqn in reversed(jaxpr.eqns):
         if eqn.effects or any(v in needed for v in eqn.outvars):
             needed |= {x for x in eqn.invars if type(x) is ir.Var}

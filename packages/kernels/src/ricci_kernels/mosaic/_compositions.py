@@ -178,7 +178,7 @@ def _erfc(x: ir.Array, **_: object) -> ir.Array:
     for c in _ERFC_TAIL[1:]:
         value = value * t + c
     # An error of x² in the last digit is many digits of exp(−x²). The square of the leading 8 bits
-    # is exact, and what is missing, (x − lead) (x + lead), is small.
+    # is exact, and the remainder x² − lead² = (x − lead) (x + lead) is small.
     bits = lax.bitcast_convert_type(a, np.int32)
     lead = lax.bitcast_convert_type(bits & np.int32(-(1 << 16)), np.float32)
     tail = t * value * lax.exp((lead - a) * (lead + a)) * lax.exp(-lead * lead)

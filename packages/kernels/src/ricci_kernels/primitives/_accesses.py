@@ -258,7 +258,7 @@ def _part(
     return get_p.result_avals((ref, *positions), {"transforms": transforms})  # pyright: ignore
 
 
-# Operands: the reference, the mask and the value of what it hides if there are any, the positions.
+# Operands: the reference, the mask and the value of masked elements, if any, the positions.
 masked_load_p: ir.Primitive = ir.define(
     "masked_load",
     abstract_eval=lambda ref, *operands, transforms, has_mask, has_other, **_: _part(

@@ -103,7 +103,7 @@ def _is_faster(
         # The derivative by kernels: the result has their input features as examples.
         inputs = out.shape[out_spec[0]]
         pays = prod(window) >= (_LEAST_WINDOW if inputs <= _FEW_FEATURES else _LARGE_WINDOW)
-        if {*rhs_dilation} != {1}:  # the steps of what it is the derivative of
+        if {*rhs_dilation} != {1}:  # the window strides of the forward convolution
             pays = pays and (groups > 1 or inputs <= _FEWEST_FEATURES)
         is_slow_elsewhere = is_spread
     else:
@@ -115,7 +115,7 @@ def _is_faster(
         pays = is_few and outputs >= _LEAST_OUTPUTS and not is_spread
         is_slow_elsewhere = False
     if not is_plain:
-        # XLA copies what it convolves without groups to an order with the features last, too.
+        # XLA, too, copies operands to a layout with the features last where there are no groups.
         is_copied = groups > 1 and 1 < inputs <= _MOST_COPIED_FEATURES
         return pays and (is_copied or is_slow_elsewhere)
     return pays

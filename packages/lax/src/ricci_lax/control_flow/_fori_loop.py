@@ -138,7 +138,7 @@ def fori_loop[T](  # pyright: ignore[reportInconsistentOverload]  # as a number 
             "unroll": length if unroll is True else 1 if unroll is None else int(unroll),
             "_split_transpose": False,
         }
-        # The jaxpr keeps what is derived from it, so that a loop traced from the cache gives the
+        # Derived jaxprs are cached on the jaxpr, so that a loop traced from the cache gives the
         # same step again, and no new program is compiled.
         step = body.jaxpr.derived("fori scan", lambda: _counting(body, counter))
         outs, _ = bind_scan(body._replace(jaxpr=step), [start, *carry], [], params)

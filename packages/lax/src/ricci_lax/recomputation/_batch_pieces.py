@@ -301,7 +301,7 @@ class _Rewriter:
         if SUM in forms:
             self._check_sums(eqn, forms)
             if name in ADDING:
-                # Each piece adds its part of what is the same for all.
+                # Each piece adds its part of the results that all pieces share.
                 wholes = [i for i, form in enumerate(forms) if form is None]
                 eqn = self._with_forms(eqn, dict.fromkeys(wholes, SUM), local, index)
             return eqn, [SUM] * len(eqn.outvars)

@@ -283,8 +283,8 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     return result, tangent
 
 
-# With keeps_nan=False the result beside a NaN may be any element, where what is computed from it is
-# NaN anyway: on CPUs XLA finds such a maximum in one pass instead of two.
+# With keeps_nan=False the result beside a NaN may be any element, where its uses are NaN
+# anyway: on CPUs XLA finds such a maximum in one pass instead of two.
 reduce_max_p: Primitive = _reduction(
     "reduce_max",
     "stablehlo.maximum",

@@ -121,7 +121,7 @@ def _in_int32(value: int) -> int:
 
 def wrapped(x: ir.ArrayLike, size: int) -> ir.Array:
     """Positions with negative ones counted from the end; of a signed dtype that holds ``size``."""
-    # Wrapped once, as NumPy does; what is still negative is out of bounds.
+    # Wrapped once, as NumPy does; an index that is still negative is out of bounds.
     return lax.select_n(lax.lt(x, constant(x, 0)), x, lax.add(x, constant(x, size)))
 
 

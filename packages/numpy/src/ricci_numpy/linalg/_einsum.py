@@ -256,8 +256,8 @@ def _run(
     contractor: Callable[..., ir.Array],
     target: NamedPlacement | None = None,
 ) -> ir.Array:
-    # ``order`` names positions in the list of what is left to contract; a result goes to its end. A
-    # label is summed over as soon as no other operand and not the output has it.
+    # ``order`` names positions in the list of operands left to contract; a result goes to its end.
+    # A label is summed over as soon as neither another operand nor the output has it.
     work = [_Operand(*item) for item in zip(arrays, expression.inputs, strict=True)]
     for step, chosen in enumerate(order):
         parts = [work[i] for i in sorted(chosen)]

@@ -145,7 +145,7 @@ def _matrix_rank(M: Array, tolerance: ArrayLike | None, *, hermitian: bool) -> A
     dtype = promotion.dtype_of(s)
     if tolerance is None:
         # The rounding error of the largest singular value times the size, as in NumPy and MATLAB:
-        # what is below may be 0.
+        # a smaller one may be 0.
         rows, columns = np.shape(M)[-2:]
         larger = promotion.strong_constant(dtype, np.maximum(rows, columns))
         tolerance = lax.mul(lax.mul(max(s, axis=-1), larger), real_eps(dtype))

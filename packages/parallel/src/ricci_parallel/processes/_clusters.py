@@ -278,7 +278,7 @@ def _slurm_coordinator(environment: Environment) -> str:
 
 
 def _slurm_gpu(environment: Environment) -> tuple[int, ...] | None:
-    # A batch script has SLURM_LOCALID=0 too, and what it starts without srun inherits that.
+    # A batch script has SLURM_LOCALID=0 too, which commands inherit that it starts without srun.
     _ = environment["SLURM_STEP_NODELIST"]
     return _own_gpu(environment, "SLURM_LOCALID")
 

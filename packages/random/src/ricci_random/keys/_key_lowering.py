@@ -44,7 +44,7 @@ def _moves_elements(primitive: Primitive) -> Callable[..., Any]:
         ranks = [len(x.shape) for x in operands]
 
         # A key is a row of words, its last dimension. An operation that moves keys moves these
-        # rows, which is what it does under vmap over the words.
+        # rows, as it does under vmap over the words.
         def on_words(*words):
             xs = [
                 _as_rows(x, rank) if is_key else x

@@ -102,7 +102,7 @@ def accept_reject(
     def step(key: Array, value: Array, is_pending: Array) -> tuple[Array, Array, Array]:
         key, *round_keys = subkeys(key, 1 + keys)
         proposals, is_rejected = propose(*round_keys)
-        if limit is None and not start.shape:  # one sample: the loop ends with what it accepts
+        if limit is None and not start.shape:  # one sample: the loop ends when it is accepted
             return key, proposals, is_rejected
         # A finished sample may accept again while the loop continues for others. That number
         # has the distribution as well, and taking it gives the same bits as JAX's samplers.

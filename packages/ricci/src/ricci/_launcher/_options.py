@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         help="after Ctrl-C or SIGTERM, kill what still runs after S seconds (30)")
     add("--no-prefix", dest="prefix", action="store_false",
         help="print lines without the number of their process")
-    # Options of torchrun's scripts, for what is always so on one machine.
+    # Options of torchrun's scripts that have no effect on one machine.
     add("--standalone", action="store_true", help=hidden)
     add("--nnodes", type=_one_machine, help=hidden)
     add("program", metavar="PROGRAM", help="a Python file, or with -m a module")

@@ -218,7 +218,7 @@ def sem(
     else:
         a, axes = jnp.atleast_1d(a), (axis,)
     omits = nan_policy == "omit"
-    if not isinstance(ddof, int):  # an array, which is no setting of a step
+    if not isinstance(ddof, int):  # an array, which cannot be a step's setting
         return _sem.fun(a, axes=axes, ddof=ddof, omits=omits, keepdims=keepdims)
     return _sem(a, axes=axes, ddof=ddof, omits=omits, keepdims=bool(keepdims))
 

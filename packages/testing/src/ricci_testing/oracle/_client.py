@@ -300,8 +300,8 @@ class Oracle:
         chunks: list[bytes] = []
         with selectors.DefaultSelector() as selector:
             selector.register(descriptor, selectors.EVENT_READ)
-            # A pipe gives what has arrived; waiting for the rest of the message has the same
-            # deadline.
+            # A pipe gives the bytes that have arrived; waiting for the rest of the message has the
+            # same deadline.
             while count:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     raise self._failure("the oracle took too long")

@@ -35,7 +35,7 @@ class CompilerEffortLevel(Enum):
     O3 = 39
 
 
-# Options of compilation that are no flags of XLA, and the settings that are their defaults.
+# Options of compilation that are not flags of XLA, and the settings that are their defaults.
 _EFFORT_LEVELS = {
     "optimization_level": config.state("jax_optimization_level"),
     "memory_fitting_level": config.state("jax_memory_fitting_level"),

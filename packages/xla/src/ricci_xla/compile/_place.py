@@ -159,8 +159,8 @@ def place(program: Program, leaves: Sequence[Any], options: Options) -> Placemen
     typed_mesh = _mesh_of(mesh, arguments)
     if typed_mesh is not None and not typed_mesh.are_all_axes_explicit:
         typed_mesh = None
-    # Placing results walks the jaxpr, so it is cached with it. The key has what it depends on
-    # besides the jaxpr.
+    # Placing results walks the jaxpr, so it is cached with it. The key has its inputs besides
+    # the jaxpr.
     key = ("results", options.out_shardings, options.out_layouts, on_host, typed_mesh)
     results = jaxpr.derived(key, lambda: _place_results(jaxpr, options, on_host, typed_mesh))
     return Placement(devices, tuple(arguments), results, claim is not None, mesh)

@@ -202,7 +202,7 @@ def note_fork() -> bool:
 
 def _is_default_platform(requested: list[str] | None) -> bool:
     """Whether the first requested platform is the default platform of the existing clients."""
-    # Setting the platforms again to what is in use changes nothing, and needs no warning.
+    # Setting the platforms to those in use changes nothing, and needs no warning.
     default = next(iter(_clients.by_platform or ()), None)
     return bool(requested) and default in ALIASES.get(requested[0], (requested[0],))
 

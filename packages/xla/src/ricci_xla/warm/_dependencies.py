@@ -137,7 +137,7 @@ def _check(module: str, codes: list[CodeType], fingerprinted: Set[CodeType]) -> 
     if path is None:
         raise NoFingerprint(f"{module} has no source file to compare with")
     # Code objects are equal if their instructions, constants and names are. The file is compiled
-    # again, to see that what ran is what it contains: it may have changed since it was imported.
+    # again, to see that it contains the code that ran: it may have changed since it was imported.
     codes_of_file = _codes_of(path, unknown[0].co_filename, file_digest(path))
     for code in unknown:
         if code not in codes_of_file:

@@ -169,8 +169,8 @@ _IMPURE_PARTS = (
 _SEEDED = frozenset(
     "default_rng RandomState Generator SeedSequence PCG64 PCG64DXSM MT19937 Philox SFC64".split()
 )
-# Functions of libraries that read what is not watched for the texts of errors and warnings, by
-# module and name. The texts of errors are in Python callbacks, with which no executable is kept.
+# Functions of libraries that read unwatched values for the texts of errors and warnings, by module
+# and name. The texts of errors are in Python callbacks, with which no executable is kept.
 ERROR_REPORTERS = frozenset(
     (
         ("equinox._errors", "branched_error_if_impl"),
