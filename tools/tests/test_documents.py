@@ -1,5 +1,9 @@
-"""The pages of docs/: each is found from the first, links lead somewhere, what is shown is run."""
+"""The pages of docs/: each is found from the first, links lead somewhere, what is shown is run.
 
+Commands that pages and READMEs name exist: sessions, tools and their options.
+"""
+
+import ast
 import importlib
 import re
 from collections.abc import Iterator
@@ -21,6 +25,9 @@ FENCE = re.compile(
     r"^(?P<fence>```+|:::+)(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=fence)[ ]*$", re.S | re.M
 )
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+# Options that pytest, to which sessions hand their arguments on, takes.
+PYTEST_OPTIONS = {"--durations"}
 # Blocks without a prompt that neither the build nor doctest runs: a word of each, and why.
 NOT_RUN = {
     "devices/communication.md": {"get_topology_desc": "compiles for TPUs, which needs libtpu"},
@@ -105,6 +112,51 @@ def test_private_modules_that_a_page_names_exist(page: Path) -> None:
     named = {name.replace("/", ".") for name in re.findall(private, prose(page))}
     parts = {".".join(module.split(".")[-2:]) for module in modules()}
     assert named - modules() - parts <= {"ricci.__init__"}
+
+
+@cache
+def sessions() -> dict[str, str]:
+    """The sessions of nox, with the source of each."""
+    source = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    functions = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef):
+            for decorator in node.decorator_list:
+                if match := re.match(r"nox\.session(.*name='([^']*)')?", ast.unparse(decorator)):
+                    functions[match[2] or node.name] = ast.unparse(node)
+    return functions
+
+
+def sources_of_options(command: str, name: str) -> str:
+    """The source of a tool, or of a session and of the tools that it runs."""
+    if command == "tools/":
+        return (ROOT / "tools" / f"{name}.py").read_text(encoding="utf-8")
+    session = sessions()[name]
+    # ``run_machines`` and other functions of the file are taken for the tool of their name.
+    tools = re.findall(r"tools/(\w+)\.py|\brun_(\w+)\(|'-m', '(\w+)'", session)
+    files = [ROOT / "tools" / f"{a or b}.py" for a, b, _ in tools]
+    files += [ROOT / "integration" / c / "__main__.py" for *_, c in tools if c]
+    return session + "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("packages/*/README.md")],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_commands_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"\b(nox -s |tools/)\"?([\w-]+)(\.py|)(?=([^`\n]*))", text)
+    missing = []
+    for command, name, suffix, arguments in named:
+        if command == "tools/" and not suffix:
+            continue
+        exists = (ROOT / "tools" / f"{name}.py").exists() if suffix else name in sessions()
+        asked = OPTION.findall(arguments.partition(" nox ")[0])
+        source = sources_of_options(command, name) if exists and asked else ""
+        if not exists or any(o not in source for o in asked if o not in PYTEST_OPTIONS):
+            missing.append(f"{command}{name}{suffix}{arguments}")
+    assert missing == []
 
 
 @EVERY_PAGE
