@@ -8,10 +8,12 @@ calls over 8 devices and of many leaves are made instead.
 """
 
 import argparse
+import datetime
 import statistics
 import sys
 import time
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
@@ -19,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
 from growth import Side
 from growth_cases import all_calls
 from numpy_cases.case import Call
+from workspace import version
 
 from ricci_testing import find_interpreter
 
@@ -129,6 +132,8 @@ def page(timed: list[Row], slow: list[Row], selection: str, devices: list[Row]) 
         "microseconds, the least of several alternating rounds. "
         f"Of {len(timed)} calls ({selection}) these {len(slow)} take more than {LIMIT:.2f} of "
         "JAX's time.",
+        "",
+        f"{datetime.date.today()}, Ricci {version()}, jaxlib {metadata.version('jaxlib')}.",
         "",
         *_table(slow),
         "",
