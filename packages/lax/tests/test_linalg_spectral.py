@@ -14,8 +14,8 @@ from ricci_lax import linalg
 from ricci_lax.contractions._dot import dot_general
 from ricci_lax.elementwise._arithmetic import mul
 from ricci_lax.elementwise._linear import conj
+from ricci_lax.linalg._householder import geqp3_p, geqrf_p
 from ricci_lax.linalg._polar import svd_by_polar
-from ricci_lax.linalg._qr import geqp3_p, geqrf_p
 from ricci_stablehlo import lower_jaxpr
 
 DATA = Path(__file__).parent / "data" / "linalg_spectral_jaxprs.txt"

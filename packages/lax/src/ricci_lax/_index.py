@@ -179,8 +179,8 @@ AUTHORING = {
     "ricci_lax.contractions._resample": "resample",
     "ricci_lax.control_flow._cond": "index_of_platform",
     "ricci_lax.elementwise._cpu_formulas": "ElementwiseKernel",
+    "ricci_lax.linalg._householder": "geqrf_p",
     "ricci_lax.linalg._lu": "solve",
-    "ricci_lax.linalg._qr": "geqrf_p",
     "ricci_lax.nan._singular": "Singular singular_points singular_rules",
     "ricci_lax.random_bits._threefry": (
         "threefry2x32 threefry2x32_numpy threefry2x32_p threefry2x32_xor"

@@ -47,8 +47,8 @@ from .structure._resharding import reshard_to as reshard_to
 from .structure._resharding import resolved_by as resolved_by
 
 if _typing.TYPE_CHECKING:
+    from ricci_lax.linalg._householder import geqrf_p as geqrf_p
     from ricci_lax.linalg._lu import solve as solve
-    from ricci_lax.linalg._qr import geqrf_p as geqrf_p
 
     from .checkify._host_check import host_check_p as host_check_p
     from .checkify._log import CheckLog as CheckLog

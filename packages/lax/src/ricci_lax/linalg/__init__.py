@@ -10,6 +10,7 @@ if _typing.TYPE_CHECKING:
     from ._cholesky import *
     from ._eig import *
     from ._eigh import *
+    from ._householder import *
     from ._lu import *
     from ._polar import *
     from ._qr import *
