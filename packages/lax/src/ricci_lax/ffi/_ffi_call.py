@@ -276,6 +276,7 @@ ffi_call_p: ir.Primitive = ir.define(
     transpose=_no_derivative,
     batch=_batch,
     lower=_lower,
+    reference=ir.unsupported("compiled functions are called by executables: import ricci_xla"),
     # The number of batch dimensions is for the compiler.
     shown=lambda *, batch_rank, **params: params,
 )
