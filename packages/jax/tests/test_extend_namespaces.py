@@ -49,6 +49,7 @@ STAGES = list(PipelineStage)
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_function_sees_the_programs_that_are_compiled(stage, tmp_path):
+    before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", str(tmp_path))
     seen: list[bytes] = []
     register_hlo_module_transformation(seen.append, name="sees", stage=stage)
@@ -61,7 +62,7 @@ def test_a_function_sees_the_programs_that_are_compiled(stage, tmp_path):
         assert all(type(module) is bytes for module in seen)
     finally:
         assert clear_hlo_module_transformation("sees", stage, platforms="cpu")
-        jax.config.update("jax_compilation_cache_dir", "")
+        jax.config.update("jax_compilation_cache_dir", before)
     assert not clear_hlo_module_transformation("sees", stage)
     count = len(seen)
     assert jax.jit(lambda x: x * 11.0)(2.0) == 22.0
