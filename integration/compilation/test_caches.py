@@ -91,15 +91,16 @@ def _executables():
 @pytest.mark.parametrize("x64", [False, True])
 def test_clearing_frees_every_executable_and_all_works_afterwards(x64):
     ricci.clear_caches()
+    of_others = _executables()  # that a test before this one may still hold
     with ricci.enable_x64(x64):
         x = jnp.asarray(DATA)
         before = {name: _values(use, x) for name, use in USES.items()}
         for use in USES.values():
             for _ in range(3):  # NumPy computed the first call
                 use(x)
-        assert _executables() > 30
+        assert _executables() > of_others + 30
         ricci.clear_caches()
-        assert _executables() == 0
+        assert _executables() <= of_others
         assert {name: size.entries for name, size in cache_sizes().items() if size.entries} == {}
         for name, use in USES.items():
             compiled = ricci.jit(use)(x)  # traced before it is called eagerly this time

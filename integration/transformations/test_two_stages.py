@@ -1,5 +1,6 @@
 """Compiling in two stages: first calls run what was compiled quickly, later ones what was fully."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -83,6 +84,22 @@ def test_the_second_stage_takes_over_and_gives_the_same(second_stage, settle, py
         second = settle(jitted, X)
     np.testing.assert_allclose(first, expected, rtol=1e-5)
     np.testing.assert_array_equal(second, expected)
+
+
+def test_clearing_frees_the_second_stage(settle, python_calls):
+    def executables():
+        gc.collect()
+        return len(ricci.devices()[0].client.live_executables())
+
+    ricci.clear_caches()
+    before = executables()
+    with ricci.two_stage_compilation(True):
+        jitted = ricci.jit(lambda x: model(x) * 3)
+        settle(jitted, X)
+    assert executables() > 0
+    python_calls.clear()  # refers to the executables
+    ricci.clear_caches()
+    assert executables() <= before
 
 
 def test_gradients_and_other_types(settle):

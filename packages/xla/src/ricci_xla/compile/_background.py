@@ -35,6 +35,9 @@ class Background:
                     future.set_result(function())
                 except (RuntimeError, ValueError) as error:
                     future.set_exception(error)
+            with self._lock:
+                if future in self._waiting:  # not once ``end`` has cancelled those
+                    self._waiting.remove(future)
 
         # A daemon thread does not delay the end of the interpreter, which could end it in the
         # middle of a compilation: ``end`` waits for it at exit.
@@ -43,8 +46,6 @@ class Background:
                 self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
                 self._thread.start()
                 atexit.register(self.end)
-            # A future has its result as long as it is in the list.
-            self._waiting = [f for f in self._waiting if not f.done()]
             self._waiting.append(future)
             self._queue.put(run)
         return future
@@ -65,3 +66,4 @@ class Background:
     def _work(self) -> None:
         while (run := self._queue.get()) is not None:
             run()
+            del run  # and the result with it, while the thread waits for the next one
