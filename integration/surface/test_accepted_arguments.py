@@ -131,6 +131,8 @@ def test_settings_have_global_values():
         assert (context.value, context.get_global()) == ("exact", "fast")
     context.set_global("exact")
     assert context.value == "exact"
+    context.set_global("fast")
+    assert context.value == "fast"
     assert ricci.numpy_rank_promotion.get_global() == "allow"
 
 

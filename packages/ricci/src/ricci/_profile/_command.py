@@ -85,14 +85,17 @@ def _find(name: str, is_module: bool) -> Script:
         if not file.is_file():
             raise FileNotFoundError(f"no such file: {name}")
         return Script(file, None, str(file.parent))
-    sys.path.insert(0, str(Path.cwd()))
-    spec = importlib.util.find_spec(name)
-    if spec is not None and spec.submodule_search_locations is not None:
-        spec = importlib.util.find_spec(f"{name}.__main__")
-    sys.path.pop(0)
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    finally:
+        sys.path.remove(folder)
     if spec is None or not spec.origin or not Path(spec.origin).is_file():
         raise ImportError(f"no module {name} with a file")
-    return Script(Path(spec.origin), spec.parent, str(Path.cwd()))
+    return Script(Path(spec.origin), spec.parent, folder)
 
 
 def _record(script: Script, options: Any) -> tuple[dict[str, Any], int]:
