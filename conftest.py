@@ -8,11 +8,16 @@ much in each case, run so many; `nox -s tests` runs them whole, and so does a ru
 by name (``-k``, or a node id with ``::``). Modules that ``RICCI_WITHOUT`` names cannot be imported,
 as if they were not installed. Without ``RICCI_NATIVE=1`` the kernels of ``ricci_native`` are off in
 all tests but its own: those of other packages are about what everybody has.
+
+A test that leaves options, settings of this thread, the mesh in force, environment variables, the
+working directory or the folders of modules changed fails, since other tests, in whichever order,
+would run under them.
 """
 
 import importlib
 import os
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -67,10 +72,35 @@ def _is_wrapper(item: pytest.Item) -> bool:
     return inner is not None and inner.__module__ != module.__name__
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Record the state before a test, and prepare an example."""
+    item.stash[_BEFORE] = _state()
+    if hasattr(item, "dtest") and find_spec("ricci_ir") is not None:
+        _prepare_example(item)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Leave other tests the default, and fail a test that has left something else."""
+    result = yield
+    if hasattr(item, "dtest") and find_spec("ricci_ir") is not None:
+        importlib.import_module("ricci_ir").config.update("jax_traceback_filtering", "auto")
+    before, after = item.stash[_BEFORE], _state()
+    changed = [
+        f"{name}: {before.get(name)!r} -> {after.get(name)!r}"
+        for name in sorted(before.keys() | after.keys())
+        if name in before or name.startswith("environment:")
+        if before.get(name) != after.get(name)
+    ]
+    if changed:
+        pytest.fail("the test left for others:\n" + "\n".join(changed), pytrace=False)
+    return result
+
+
+def _prepare_example(item: Any) -> None:
     """Set an example's names and import a backend, so that one module's examples run alone."""
-    if not hasattr(item, "dtest") or find_spec("ricci_ir") is None:
-        return
     if "import ricci" in item.dtest.docstring or "from ricci" in item.dtest.docstring:
         # A user's program: it has what it imports, not the names of the module that it is in.
         item.dtest.globs.clear()
@@ -86,7 +116,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     config.update("jax_traceback_filtering", "remove_frames")
 
 
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Leave other tests the default."""
-    if hasattr(item, "dtest") and find_spec("ricci_ir") is not None:
-        importlib.import_module("ricci_ir").config.update("jax_traceback_filtering", "auto")
+_BEFORE = pytest.StashKey[dict[str, object]]()
+# What pytest itself sets, and what the import of `ricci_xla` does.
+_NOT_COMPARED = {"PYTEST_CURRENT_TEST", "TF_CPP_MIN_LOG_LEVEL"}
+
+
+def _state() -> dict[str, object]:
+    """The state of the process that tests share, by name; options only once they are imported."""
+    state: dict[str, object] = {"working directory": os.getcwd(), "sys.path": [*sys.path]}
+    for name in os.environ.keys() - _NOT_COMPARED:
+        state[f"environment: {name}"] = os.environ[name]
+    ir = sys.modules.get("ricci_ir")
+    if ir is not None:
+        state |= ir.config.values
+        state["settings of this thread"] = ir.trace_key()
+    return state
