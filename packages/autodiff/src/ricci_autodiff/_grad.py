@@ -13,7 +13,7 @@ from ._linearize import linearize_function
 from ._tangent import Zero, as_value, instantiate, unit_cotangent
 from ._transpose import pull_back_tape
 
-__all__ = ["axis_sum", "check_distinct", "grad", "value_and_grad"]
+__all__ = ["check_distinct", "grad", "value_and_grad"]
 
 _traced: Any = object()
 
@@ -442,14 +442,9 @@ if not TYPE_CHECKING:  # it would lose the overloads
     grad, value_and_grad = ir.api_boundary(grad), ir.api_boundary(value_and_grad)
 
 
-axis_sum: ir.Hook[Callable[[ir.Array, tuple[Any, ...]], ir.Array]] = ir.Hook(
-    "sums over named axes", provided_by="ricci_parallel"
-)
-
-
 def reduced(gradient: ir.ArrayLike, reduce_axes: tuple[Any, ...]) -> ir.ArrayLike:
     """Return a cotangent, summed over the named axes, if any."""
-    return axis_sum.call(gradient, reduce_axes) if reduce_axes else gradient  # pyright: ignore
+    return ir.axis_reduction.call("sum", gradient, reduce_axes) if reduce_axes else gradient
 
 
 def _positions(argnums: int | Sequence[int]) -> tuple[int, ...]:

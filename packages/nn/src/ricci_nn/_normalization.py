@@ -12,7 +12,14 @@ import ricci_ir as ir
 import ricci_lax as lax
 import ricci_numpy as jnp
 from ricci_lax.authoring import with_out_sharding
-from ricci_numpy.authoring import as_axis, check_choice, logsumexp, reduced_axes, to_inexact
+from ricci_numpy.authoring import (
+    as_axis,
+    axis_count,
+    check_choice,
+    logsumexp,
+    reduced_and_named_axes,
+    to_inexact,
+)
 
 __all__ = ["logmeanexp", "one_hot", "standardize"]
 
@@ -29,8 +36,8 @@ def _logmeanexp(
 def _count(x: ir.Array, axis: ir.Axis, where: ir.Array | None, keepdims: bool) -> Any:
     """The number of elements that a reduction counts, as a number of the dtype of ``x``."""
     if where is None:
-        axes = reduced_axes(axis, x.ndim)
-        return np.array(np.prod([x.shape[a] for a in axes]), x.dtype)[()]
+        axes = reduced_and_named_axes("logmeanexp", axis, x.ndim)
+        return np.array(axis_count(x.shape, axes), x.dtype)[()]
     mask = lax.convert_element_type(jnp.broadcast_to(where, x.shape), np.int32)
     return jnp.sum(lax.convert_element_type(mask, x.dtype), axis, keepdims=keepdims)
 

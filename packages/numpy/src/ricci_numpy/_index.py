@@ -123,7 +123,6 @@ AUTHORING = {
     "ricci_numpy.indexing._at": "IndexUpdateHelper IndexUpdateRef",
     "ricci_numpy.indexing._entries": "ds",
     "ricci_numpy.linalg._decompositions": "adjoint matrices",
-    "ricci_numpy.statistics._exponential_sums": (
-        "as_axis log_softmax logsumexp reduced_axes softmax to_inexact"
-    ),
+    "ricci_numpy.reductions._reduced_axes": "axis_count reduced_and_named_axes",
+    "ricci_numpy.statistics._exponential_sums": "as_axis log_softmax logsumexp softmax to_inexact",
 }

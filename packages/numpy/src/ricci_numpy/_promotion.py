@@ -356,8 +356,8 @@ def strong_constant(dtype: ir.DTypeLike, value: ir.ArrayLike) -> ir.ArrayLike:
 
 
 def axis_tuple(axes: SupportsIndex | Iterable[SupportsIndex]) -> tuple[Any, ...]:
-    """Return axes, an int or an iterable of ints, as a tuple."""
-    if isinstance(axes, Iterable) and getattr(axes, "ndim", 1):
+    """Return axes, an int or an iterable of ints, as a tuple; a text is one name."""
+    if isinstance(axes, Iterable) and not isinstance(axes, str) and getattr(axes, "ndim", 1):
         return tuple(axes)
     return (axes,)
 

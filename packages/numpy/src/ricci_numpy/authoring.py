@@ -38,10 +38,11 @@ if _typing.TYPE_CHECKING:
     from .indexing._entries import ds as ds
     from .linalg._decompositions import adjoint as adjoint
     from .linalg._decompositions import matrices as matrices
+    from .reductions._reduced_axes import axis_count as axis_count
+    from .reductions._reduced_axes import reduced_and_named_axes as reduced_and_named_axes
     from .statistics._exponential_sums import as_axis as as_axis
     from .statistics._exponential_sums import log_softmax as log_softmax
     from .statistics._exponential_sums import logsumexp as logsumexp
-    from .statistics._exponential_sums import reduced_axes as reduced_axes
     from .statistics._exponential_sums import softmax as softmax
     from .statistics._exponential_sums import to_inexact as to_inexact
 else:

@@ -5,7 +5,6 @@ Modules of this package are imported at their first use.
 
 import ricci_ir as ir
 import ricci_xla as xla
-from ricci_autodiff import axis_sum
 from ricci_lax import authoring
 
 from ._index import MODULES
@@ -17,10 +16,10 @@ for _hook, _module in (
     (authoring.constrain_to_place, "_placement"),
     (authoring.create_at_place, "_placement"),
     (authoring.put_at_place, "_placement"),
-    (axis_sum, "collectives._reductions"),
     (ir.array_moves, "_placement"),
     (ir.axis_members, "collectives._gathering"),
     (ir.axis_position, "collectives._axis_index"),
+    (ir.axis_reduction, "collectives._reductions"),
     (ir.memory_move, "_device_put"),
     (ir.varying_cast, "collectives._casts"),
     (xla.constrain_inner, "_placement"),

@@ -12,6 +12,7 @@ __all__ = [
     "PositionedSize",
     "axis_members",
     "axis_position",
+    "axis_reduction",
     "axis_size",
     "axis_sizes",
     "extend_axes",
@@ -83,6 +84,10 @@ axis_members: Hook[Callable[[Any, tuple[Hashable, ...]], Any]] = Hook(
 # ``(names)``: the position along named axes, in row-major order.
 axis_position: Hook[Callable[[tuple[Hashable, ...]], Any]] = Hook(
     "positions along named axes", provided_by="ricci_parallel"
+)
+# ``(kind, x, names)``: over named axes, the reduction ``"sum"``, ``"max"`` or ``"min"``.
+axis_reduction: Hook[Callable[[str, Any, tuple[Hashable, ...]], Any]] = Hook(
+    "reductions over named axes", provided_by="ricci_parallel"
 )
 
 

@@ -14,7 +14,7 @@ from ricci_numpy import _promotion as promotion
 from ricci_numpy._traced_calls import call_traced
 from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.reductions._kinds import keep_axes, reduced_axes
+from ricci_numpy.reductions._reduced_axes import keep_axes, reduced_axes
 from ricci_numpy.shapes._reshaping import ravel
 from ricci_numpy.shapes._transposing import moveaxis
 

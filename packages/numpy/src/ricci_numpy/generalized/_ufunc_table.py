@@ -13,7 +13,8 @@ from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.reductions import _axis_reductions as _reductions
 from ricci_numpy.reductions import _cumulative
-from ricci_numpy.reductions._kinds import checked_mask, keep_axes, reduced_axes
+from ricci_numpy.reductions._kinds import checked_mask
+from ricci_numpy.reductions._reduced_axes import keep_axes, reduced_axes
 from ricci_numpy.ufuncs import _binary as _ufuncs_binary
 from ricci_numpy.ufuncs import _unary as _ufuncs
 from ricci_numpy.ufuncs._arithmetic import logaddexp as _logaddexp

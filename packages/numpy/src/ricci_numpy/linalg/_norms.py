@@ -15,6 +15,7 @@ from ricci_numpy._promotion import (
 from ricci_numpy.reductions._axis_reductions import max, min, sum
 from ricci_numpy.reductions._kinds import accumulated_dtype
 from ricci_numpy.reductions._moments import root_of_sum
+from ricci_numpy.reductions._reduced_axes import ReducedAxis, reduced_and_named_axes
 from ricci_numpy.shapes._reshaping import expand_dims
 from ricci_numpy.shapes._transposing import moveaxis
 
@@ -106,7 +107,7 @@ def _norm(x: Array, *, ord: Order, axes: tuple[int, ...] | None, keepdims: bool)
 
 
 def _vector_norm(
-    x: Array, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
+    x: Array, ord: float | Array | str, axes: tuple[ReducedAxis, ...], keepdims: bool
 ) -> Array:
     if isinstance(ord, str):
         raise ValueError(f"norm: ord={ord!r} is not defined for vectors.")
@@ -136,7 +137,7 @@ def _vector_norm(
     return lax.pow(total, root)
 
 
-def _count(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+def _count(x: Array, axes: tuple[ReducedAxis, ...], keepdims: bool) -> Array:
     aval = ir.get_aval(x)
     differs = lax.ne(x, ir.exact_scalar(0, aval.dtype))
     real = lax.real(x).dtype if aval.dtype in COMPLEX_DTYPES else aval.dtype
@@ -193,14 +194,13 @@ def vector_norm(
     Source: numpy.linalg.vector_norm.
     """
     (x,) = operands("vector_norm", x)
-    ndim = np.ndim(x)
-    axes = tuple(range(ndim)) if axis is None else canonical_axes(axis, ndim)
+    axes = reduced_and_named_axes("vector_norm", axis, np.ndim(x))
     return _norm_of_vectors(x, ord=ord, axes=axes, keepdims=bool(keepdims))
 
 
 @ir.inlined("vector_norm")
 def _norm_of_vectors(
-    x: Array, *, ord: float | Array | str, axes: tuple[int, ...], keepdims: bool
+    x: Array, *, ord: float | Array | str, axes: tuple[ReducedAxis, ...], keepdims: bool
 ) -> Array:
     if not ir.issubdtype(ir.get_aval(x).dtype, np.inexact):
         x = lax.convert_element_type(x, ir.python_scalar_dtype(float))  # as wide as floats are here

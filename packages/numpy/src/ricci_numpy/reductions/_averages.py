@@ -11,8 +11,8 @@ from ricci_numpy.arrays._broadcasting import broadcast
 from ricci_numpy.arrays._creation import asarray
 
 from ._axis_reductions import sum
-from ._kinds import reduced_axes
-from ._moments import axis_count, mean
+from ._moments import mean
+from ._reduced_axes import axis_count, reduced_axes
 
 __all__ = ["average"]
 
@@ -77,10 +77,11 @@ def average(
     if weights is None:
         (a,) = promotion.operands("average", a)
         a = asarray(a)
-        result = mean(a, axis, None, None, keepdims)
+        axes = reduced_axes("average", axis, a.ndim)
+        result = mean(a, axes, None, None, keepdims)
         if not returned:
             return result
-        count = axis_count(a.shape, reduced_axes("average", axis, a.ndim))
+        count = axis_count(a.shape, axes)
         return result, _counts(result, count=count)
     a, weights = promotion.operands("average", a, weights)
     axes = reduced_axes("average", axis, np.ndim(a))

@@ -10,6 +10,7 @@ from ricci_numpy._promotion import convert, no_out, strong_constant
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
 from . import _kinds as kinds
+from ._reduced_axes import ReducedAxis, axis_count, has_names, keep_axes, reduced_and_named_axes
 
 __all__ = ["all", "amax", "amin", "any", "count_nonzero", "max", "min", "minmax", "prod", "ptp"]
 __all__ += ["sum"]
@@ -105,13 +106,13 @@ def _extreme(
             raise ValueError(
                 f"{name}: with where=..., give initial=..., the result where nothing is selected."
             )
-        if aval.size == 0 and 0 in [aval.shape[i] for i in axes]:
+        if aval.size == 0 and axis_count(aval.shape, axes) == 0:
             raise ValueError(
                 f"{name}: an array of shape {aval.shape} has no elements along axis {axis}, and "
                 f"{name} has no identity to start from. Give initial=..., the result for that case."
             )
         # The fast path: one operation, without a call of the step.
-        if not keepdims and hasattr(type(a), "aval") and not aval.weak_type:
+        if not (keepdims or aval.weak_type or has_names(axes)) and hasattr(type(a), "aval"):
             return kinds.KINDS[name].primitive.bind(a, axes=axes, out_sharding=None)
     return _STEPS[name](a, mask, initial, axes=axes, keepdims=bool(keepdims))
 
@@ -147,7 +148,9 @@ def _plain_sum(a: ir.ArrayLike, axis: ir.Axis) -> ir.Operation | None:
     # With 64-bit types, 32-bit integers are promoted to the default integer.
     if aval.dtype.itemsize < 8 and ir.python_scalar_dtype(int).itemsize == 8:
         return None
-    axes = kinds.reduced_axes("sum", axis, aval.ndim)
+    axes = reduced_and_named_axes("sum", axis, aval.ndim)
+    if has_names(axes):
+        return None
     operation = ir.Operation(lax.reduce_sum_p, axes=axes, out_sharding=None)
     return _sums.add(key, operation) if cacheable else operation
 
@@ -166,7 +169,8 @@ def sum(
 
     Args:
       a: an array. Booleans and short integers are summed as default integers.
-      axis: the axis or axes to sum over; all without it.
+      axis: the axis or axes to sum over; all without it. A text names an axis of an enclosing
+        ``vmap``, ``pmap`` or ``shard_map``, whose members are summed.
       dtype: the dtype of the sum.
       out: not supported.
       keepdims: whether the axes stay, with size 1.
@@ -180,6 +184,7 @@ def sum(
     Raises:
       TypeError: if ``a`` is not an array.
       ValueError: if an axis is out of bounds or given twice.
+      NameError: if no enclosing transformation binds the name of an axis.
 
     Sums of float16 and bfloat16 are taken in float32 and rounded at the end. Integers wrap where
     they leave the range of the result's dtype.
@@ -203,7 +208,7 @@ def sum(
         plain = _plain_sum(a, axis)
         if plain is not None:
             total = plain(a)
-            return kinds.keep_axes(total, plain.params["axes"]) if keepdims else total
+            return keep_axes(total, plain.params["axes"]) if keepdims else total
     no_out("sum", out)
     dtype = chosen_dtype(dtype, "sum")
     return _total("sum", a, axis, dtype, keepdims, initial, where, promote_integers)
@@ -461,7 +466,7 @@ def ptp(
 
 
 @ir.composite("_ptp")
-def _ptp(a: ir.Array, *, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
+def _ptp(a: ir.Array, *, axes: tuple[ReducedAxis, ...], keepdims: bool) -> ir.Array:
     return lax.sub(max(a, axes, None, keepdims), min(a, axes, None, keepdims))
 
 
@@ -488,6 +493,6 @@ def count_nonzero(a: ir.ArrayLike, axis: ir.Axis = None, keepdims: bool = False)
 
 
 @ir.composite("count_nonzero")
-def _count_nonzero(a: ir.Array, *, axes: tuple[int, ...], keepdims: bool) -> ir.Array:
+def _count_nonzero(a: ir.Array, *, axes: tuple[ReducedAxis, ...], keepdims: bool) -> ir.Array:
     nonzero = a if a.dtype == ir.BOOL else lax.ne(a, strong_constant(a.dtype, 0))
     return sum(nonzero, axes, ir.python_scalar_dtype(int), None, keepdims)

@@ -12,7 +12,8 @@ from ricci_numpy._promotion import INEXACT_DTYPES, convert, no_out, operands, st
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
-from ._kinds import reduced_axes, sum_dtype
+from ._kinds import sum_dtype
+from ._reduced_axes import reduced_axes
 
 __all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "nancumprod", "nancumsum"]
 

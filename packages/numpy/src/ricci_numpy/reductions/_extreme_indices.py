@@ -9,7 +9,7 @@ from ricci_ir import Array, ArrayLike, Primitive, dispatched, inlined, python_sc
 from ricci_numpy._promotion import no_out, operands
 from ricci_numpy.arrays._creation import asarray
 
-from ._kinds import keep_axes, reduced_axes
+from ._reduced_axes import keep_axes, reduced_axes
 
 __all__ = ["argmax", "argmin"]
 

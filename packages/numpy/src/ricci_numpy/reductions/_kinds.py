@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -12,46 +11,11 @@ import ricci_lax as lax
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 
+from ._reduced_axes import ReducedAxis, keep_axes, reduce_along, reduced_and_named_axes
+
 _FLOAT32 = np.dtype("float32")
 # Dtypes whose sums are computed in float32.
 _SHORT_FLOATS = frozenset((np.dtype(ir.bfloat16), np.dtype("float16")))
-
-
-def reduced_axes(name: str, axis: ir.Axis, ndim: int) -> tuple[int, ...]:
-    """The axes to reduce, counted from the start.
-
-    Args:
-      name: the function, for messages.
-      axis: an int, a sequence of ints, or ``None`` for all.
-      ndim: the number of axes of the array.
-
-    Raises:
-      AxisError: if an axis is out of bounds; it is a ``ValueError`` and an ``IndexError``.
-      ValueError: if one is given twice.
-      TypeError: if one is not an integer.
-    """
-    if axis is None:
-        return tuple(range(ndim))
-    if type(axis) is int:
-        if -ndim <= axis < ndim:
-            return (axis % ndim,)
-        numbers: tuple = (axis,)
-    else:
-        numbers = tuple(map(index, promotion.axis_tuple(axis)))
-    for i in numbers:
-        if not -ndim <= i < ndim:
-            raise np.exceptions.AxisError(
-                f"{name}: axis {i} is out of bounds for an array of dimension {ndim}."
-            )
-    axes = tuple(i % ndim for i in numbers)
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: an axis is given twice in axis={axis}.")
-    return axes
-
-
-def keep_axes(x: ir.Array, axes: tuple[int, ...]) -> ir.Array:
-    """A reduced array with sizes of 1 where the reduced axes were."""
-    return lax.expand_dims(x, axes) if axes else x
 
 
 def checked_mask(name: str, mask: ir.ArrayLike) -> ir.ArrayLike:
@@ -122,25 +86,27 @@ class _Kind(ir.TupleRecord):
       combine: the same operation on two values; it brings in the caller's ``initial``.
       neutral: given a dtype, the value that replaces elements which a mask leaves out.
       params: the primitive's parameters beside the axes.
+      collective: the same reduction over named axes, a kind of ``ir.axis_reduction``, or ``None``.
     """
 
     primitive: ir.Primitive
     combine: Callable[[ir.ArrayLike, ir.ArrayLike], ir.Array]
     neutral: Callable[[np.dtype], float]
     params: dict[str, Any]
+    collective: str | None = None
 
 
 _UNSHARDED = {"out_sharding": None}
 
 
 KINDS = {
-    "sum": _Kind(lax.reduce_sum_p, lax.add, lambda dtype: 0, _UNSHARDED),
+    "sum": _Kind(lax.reduce_sum_p, lax.add, lambda dtype: 0, _UNSHARDED, "sum"),
     "prod": _Kind(lax.reduce_prod_p, lax.mul, lambda dtype: 1, {}),
-    "max": _Kind(lax.reduce_max_p, lax.max, partial(_bound, False), _UNSHARDED),
+    "max": _Kind(lax.reduce_max_p, lax.max, partial(_bound, False), _UNSHARDED, "max"),
     "peak": _Kind(
-        lax.reduce_max_p, lax.max, partial(_bound, False), {**_UNSHARDED, "keeps_nan": False}
+        lax.reduce_max_p, lax.max, partial(_bound, False), {**_UNSHARDED, "keeps_nan": False}, "max"
     ),
-    "min": _Kind(lax.reduce_min_p, lax.min, partial(_bound, True), _UNSHARDED),
+    "min": _Kind(lax.reduce_min_p, lax.min, partial(_bound, True), _UNSHARDED, "min"),
     "all": _Kind(lax.reduce_and_p, lax.bitwise_and, lambda dtype: True, {}),
     "any": _Kind(lax.reduce_or_p, lax.bitwise_or, lambda dtype: False, {}),
 }
@@ -152,16 +118,16 @@ def reduced(
     a: ir.Array,
     where: ir.ArrayLike | None,
     initial: ir.ArrayLike | None,
-    axes: tuple[int, ...],
+    axes: tuple[ReducedAxis, ...],
     keepdims: bool,
 ) -> ir.Array:
     """Reduce an array that has been converted to the dtype to compute in."""
-    primitive, combine, neutral, params = KINDS[kind]
+    primitive, combine, neutral, params, collective = KINDS[kind]
     # Masked elements become the neutral one, which leaves a reduction unchanged; so an empty
     # selection has that as its result.
     if where is not None:
         a = select_where(where, a, promotion.strong_constant(a.dtype, neutral(a.dtype)), name)
-    result = primitive.bind(a, axes=axes, **params)
+    result = reduce_along(name, collective, primitive, a, axes, params)
     if initial is not None:
         result = combine(_initial(name, initial, a.dtype), result)
     return keep_axes(result, axes) if keepdims else result
@@ -173,14 +139,14 @@ def reduction_operands(
     axis: ir.Axis,
     mask: ir.ArrayLike | None = None,
     initial: ir.ArrayLike | None = None,
-) -> tuple[Any, Any, Any, tuple[int, ...]]:
+) -> tuple[Any, Any, Any, tuple[ReducedAxis, ...]]:
     """Check the arguments that all reductions take.
 
     Returns:
       The array, the mask and the initial value as operands, or ``None``, and the axes.
     """
     (a,) = promotion.operands(name, a)
-    axes = reduced_axes(name, axis, np.ndim(a))
+    axes = reduced_and_named_axes(name, axis, np.ndim(a))
     if mask is not None:
         mask = checked_mask(name, mask)
     if initial is not None:

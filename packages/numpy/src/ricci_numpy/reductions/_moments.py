@@ -1,7 +1,7 @@
 """Means, variances and standard deviations."""
 
 from collections.abc import Callable
-from math import floor, prod
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,10 @@ from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray, chosen_dtype
 
 from ._axis_reductions import sum
-from ._kinds import accumulated_dtype, checked_mask, keep_axes, reduced_axes
+from ._kinds import accumulated_dtype, checked_mask
+from ._reduced_axes import ReducedAxis, axis_count, keep_axes, reduce_along, reduced_and_named_axes
 
 __all__ = ["mean", "std", "var"]
-
-
-def axis_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """The number of elements that are reduced to each result."""
-    return prod(shape[i] for i in axes)
 
 
 def masked_count(
@@ -94,7 +90,7 @@ def mean_of(
 ) -> Array:
     """``mean``, with a dtype that has been checked, for the function ``name``."""
     (a,) = promotion.operands(name, a)
-    axes = reduced_axes(name, axis, np.ndim(a))
+    axes = reduced_and_named_axes(name, axis, np.ndim(a))
     if mask is not None:
         mask = checked_mask(name, mask)
     return _mean(a, mask, axes=axes, dtype=dtype, keepdims=bool(keepdims))
@@ -102,7 +98,12 @@ def mean_of(
 
 @ir.inlined("mean")
 def _mean(
-    a: Array, where: Array | None, *, axes: tuple[int, ...], dtype: np.dtype | None, keepdims: bool
+    a: Array,
+    where: Array | None,
+    *,
+    axes: tuple[ReducedAxis, ...],
+    dtype: np.dtype | None,
+    keepdims: bool,
 ) -> Array:
     a = asarray(a)
     result_dtype = promotion.inexact_dtype(a.dtype)[0] if dtype is None else dtype
@@ -112,7 +113,7 @@ def _mean(
         count = masked_count("mean", where, a.shape, axes, computed, keepdims)
         total = sum(a, axes, computed, None, keepdims, None, where)
         return promotion.convert(lax.div(total, count), result_dtype)
-    total = lax.reduce_sum_p.bind(a, axes=axes, out_sharding=None)
+    total = reduce_along("mean", "sum", lax.reduce_sum_p, a, axes, {"out_sharding": None})
     if keepdims:
         total = keep_axes(total, axes)
     count = promotion.strong_constant(computed, axis_count(a.shape, axes))
@@ -273,7 +274,7 @@ def _variance(
     mean: ArrayLike | None,
 ) -> Array:
     (a,) = promotion.operands(name, a)
-    axes = reduced_axes(name, axis, np.ndim(a))
+    axes = reduced_and_named_axes(name, axis, np.ndim(a))
     if mask is not None:
         mask = checked_mask(name, mask)
     if mean is not None:
@@ -318,7 +319,7 @@ def deviation(
 def _std(
     a: Array,
     *arrays: Array | None,
-    axes: tuple[int, ...],
+    axes: tuple[ReducedAxis, ...],
     dtype: np.dtype | None,
     ddof: float,
     keepdims: bool,
@@ -334,7 +335,7 @@ def _var(
     mean: Array | None,
     traced_ddof: Array | None,
     *,
-    axes: tuple[int, ...],
+    axes: tuple[ReducedAxis, ...],
     dtype: np.dtype | None,
     ddof: Any,
     keepdims: bool,
@@ -348,7 +349,7 @@ def _var(
         center = promotion.convert(mean, computed)
         if center.ndim != a.ndim:
             # A mean that was computed without keepdims lacks the reduced axes.
-            center = lax.expand_dims(center, axes if center.ndim else tuple(range(a.ndim)))
+            center = keep_axes(center, axes if center.ndim else tuple(range(a.ndim)))
     # Two passes: the mean of the squares less the square of the mean would cancel.
     squares = squared_modulus(lax.sub(a, center))
     real = squares.dtype

@@ -14,8 +14,9 @@ from ricci_numpy.arrays._creation import chosen_dtype
 
 from ._axis_reductions import all, max, min, prod, sum
 from ._extreme_indices import argmax, argmin, index_of_extreme
-from ._kinds import keep_axes, reduction_operands
+from ._kinds import reduction_operands
 from ._moments import deviation, mean_of, real_dtype, squared_modulus, variance_dtypes
+from ._reduced_axes import ReducedAxis, keep_axes
 
 __all__ = ["nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum"]
 __all__ += ["nanvar"]
@@ -291,7 +292,12 @@ def nanmean(
 
 @ir.composite("nanmean")
 def _nanmean(
-    a: Array, mask: Array | None, *, axes: tuple[int, ...], dtype: np.dtype | None, keepdims: bool
+    a: Array,
+    mask: Array | None,
+    *,
+    axes: tuple[ReducedAxis, ...],
+    dtype: np.dtype | None,
+    keepdims: bool,
 ) -> Array:
     if a.dtype in INEXACT_DTYPES:
         mask = _valid(a, mask)
@@ -396,7 +402,7 @@ def _nanvar(
     mean: Array | None,
     traced_ddof: Array | None,
     *,
-    axes: tuple[int, ...],
+    axes: tuple[ReducedAxis, ...],
     dtype: np.dtype | None,
     ddof: Any,
     keepdims: bool,

@@ -14,8 +14,7 @@ from ricci_numpy.arrays._creation import asarray
 
 from ._axis_reductions import any as _any
 from ._axis_reductions import sum
-from ._kinds import keep_axes, reduced_axes
-from ._moments import axis_count
+from ._reduced_axes import axis_count, keep_axes, reduced_axes
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 

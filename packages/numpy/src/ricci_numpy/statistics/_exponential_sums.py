@@ -12,7 +12,13 @@ from ricci_numpy.arrays._dtypes import issubdtype
 from ricci_numpy.generalized._ufunc_table import add, multiply, subtract
 from ricci_numpy.indexing._where import where as choose
 from ricci_numpy.reductions import _axis_reductions as reductions
-from ricci_numpy.shapes._reshaping import broadcast_to, expand_dims
+from ricci_numpy.reductions._reduced_axes import (
+    ReducedAxis,
+    keep_axes,
+    reduced_and_named_axes,
+    sized_axis,
+)
+from ricci_numpy.shapes._reshaping import broadcast_to
 from ricci_numpy.ufuncs._binary import divide, less, not_equal
 from ricci_numpy.ufuncs._comparison import iscomplexobj
 from ricci_numpy.ufuncs._unary import exp, log, real
@@ -63,9 +69,11 @@ _softmax_with_rule = lax.custom_jvp(_softmax_with_axis, nondiff_argnums=(0,))
 _softmax_with_rule.defjvp(_softmax_rule)
 
 
-def as_axis(axis: Axis) -> int | tuple[int, ...] | None:
-    """The axis or axes as a hashable value."""
-    return axis if isinstance(axis, int) else None if axis is None else axis_tuple(axis)
+def as_axis(axis: Axis) -> int | tuple[ReducedAxis, ...] | None:
+    """The axis or axes as a hashable value, which has the sizes of named ones."""
+    if axis is None or isinstance(axis, int):
+        return axis
+    return tuple(map(sized_axis, axis_tuple(axis)))
 
 
 def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
@@ -102,7 +110,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
 @composite("log_softmax")
 def _log_softmax(
-    x: Array, where: Array | None = None, *, axis: int | tuple[int, ...] | None
+    x: Array, where: Array | None = None, *, axis: int | tuple[ReducedAxis, ...] | None
 ) -> Array:
     peak = _maximum(x, axis, where)
     safe = x if where is None else choose(where, x, -np.inf)
@@ -217,7 +225,7 @@ def logsumexp(
     # An infinite peak would give NaN, as inf - inf.
     peak = lax.select(lax.is_finite(peak), peak, lax.full_like(peak, 0))
     peak = lax.stop_gradient(peak)
-    shift = peak if keepdims else expand_dims(peak, reduced_axes(axes, x.ndim))
+    shift = peak if keepdims else keep_axes(peak, reduced_and_named_axes("logsumexp", axes, x.ndim))
     powers = exp(subtract(x, lax.convert_element_type(shift, x.dtype)))
     if b is not None:
         powers = multiply(powers, b)
@@ -231,8 +239,3 @@ def logsumexp(
     if b is not None and not iscomplexobj(result):
         result = choose(less(sign, 0), np.nan, result)
     return result
-
-
-def reduced_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """The axes to reduce, counted from the start."""
-    return tuple(range(ndim)) if axis is None else tuple(a % ndim for a in axis_tuple(axis))

@@ -9,7 +9,7 @@ from ricci_ir import Array, ArrayLike, composite, dispatched, python_scalar_dtyp
 from ricci_numpy import _promotion as promotion
 from ricci_numpy.arrays._broadcasting import select_where
 from ricci_numpy.arrays._creation import asarray
-from ricci_numpy.reductions._kinds import reduced_axes
+from ricci_numpy.reductions._reduced_axes import reduced_axes
 
 from ._binary import add, divide, equal, greater, less, logical_and, subtract
 from ._comparison import isinf

@@ -3,7 +3,7 @@
 An enclosing ``pmap``, ``shard_map`` or ``vmap`` binds the names: to its devices or its batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import prod
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 import ricci_ir as ir
 import ricci_lax as lax
-from ricci_autodiff import Zero, axis_sum, not_linear
+from ricci_autodiff import Zero, not_linear
 from ricci_ir import Array, ArrayLike, Primitive, PyTree
 from ricci_lax.authoring import anything, scalar_like
 from ricci_pytree import tree_map
@@ -258,4 +258,11 @@ def pmin(x: PyTree, axis_name: AxisNameLike, *, axis_index_groups: GroupsLike = 
     return tree_map(lambda leaf: over.apply(_extreme(pmin_p), lax.reduce_min, leaf), x)
 
 
-axis_sum.provide(psum)
+_REDUCTIONS = {"sum": psum, "max": pmax, "min": pmin}
+
+
+def _reduce_over(kind: str, x: ArrayLike, names: tuple[Hashable, ...]) -> PyTree:
+    return _REDUCTIONS[kind](x, names)
+
+
+ir.axis_reduction.provide(_reduce_over)
