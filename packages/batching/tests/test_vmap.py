@@ -254,6 +254,26 @@ def test_many_inconsistent_arguments_are_listed_in_short(toy):
     assert len(str(caught.value).split("\n")) <= 12
 
 
+@pytest.mark.parametrize(("axis", "shape"), [(0, (4,)), (1, (3,)), (-1, (3,)), (None, (3, 4))])
+def test_descriptions_of_arrays_are_mapped_like_the_arrays(axis, shape):
+    described = ir.ShapeDtypeStruct((3, 4), np.dtype("float32"))
+    seen = []
+    mapped = rb.vmap(lambda x, s: (seen.append((s.shape, s.dtype)), x)[1], in_axes=(0, axis))
+    x = np.ones(4 if axis in (1, -1) else 3, np.float32)
+    np.testing.assert_array_equal(mapped(x, described), x)
+    assert seen == [(shape, np.dtype("float32"))]
+
+
+def test_descriptions_of_arrays_set_the_size_of_the_axis():
+    described = ir.ShapeDtypeStruct((3, 4), np.dtype("float32"))
+    constant = rb.vmap(lambda s: np.float32(s.ndim), out_axes=None)
+    assert constant(described) == 1.0
+    with pytest.raises(ValueError, match="s has size 3 along axis 0"):
+        rb.vmap(lambda x, s: x)(np.ones(2, np.float32), described)
+    with pytest.raises(TypeError, match="ShapeDtypeStruct"):
+        rb.vmap(lambda s: s)(described)
+
+
 def test_unsupported_rules_raise_with_their_reason(toy):
     p = toy.primitive("p", lambda x: x, ir.unsupported("p is global"))
     with pytest.raises(NotImplementedError, match="batch of p: p is global"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ricci_ir import ArrayLike, MappingSpec, get_aval
+from ricci_ir import ArrayLike, MappingSpec, ShapedArray, ShapeDtypeStruct, argument_aval, get_aval
 
 __all__ = ["mapped_dims"]
 
@@ -37,11 +37,11 @@ def mapped_dims(
 
     Raises:
       ValueError: if a leaf does not have its axis, the sizes differ, or there is no size.
-      TypeError: if an axis is not an int, or a leaf is not an array.
+      TypeError: if an axis is not an int, or a leaf is neither an array nor a ``ShapeDtypeStruct``.
     """
     pairs = enumerate(zip(leaves, dims, strict=True))
     positions = [_dim(transform, x, d, i, names) for i, (x, d) in pairs]
-    mapped = [(i, get_aval(leaves[i]), d) for i, d in enumerate(positions) if isinstance(d, int)]
+    mapped = [(i, _type_of(leaves[i]), d) for i, d in enumerate(positions) if isinstance(d, int)]
     sizes = {aval.shape[d] for _, aval, d in mapped}  # pyright: ignore
     if axis_size is not None:
         sizes.add(axis_size)
@@ -67,6 +67,11 @@ def mapped_dims(
     )
 
 
+def _type_of(leaf: ArrayLike) -> ShapedArray:
+    """The type of an argument, which may be the description of an array."""
+    return argument_aval(leaf) if type(leaf) is ShapeDtypeStruct else get_aval(leaf)  # pyright: ignore
+
+
 def _dim(
     transform: str, leaf: ArrayLike, dim: int | None, i: int, names: Callable[[], list[str]]
 ) -> int | None:
@@ -74,7 +79,7 @@ def _dim(
         return dim
     check_axis(f"{transform}: in_axes", dim)
     try:
-        ndim = get_aval(leaf).ndim
+        ndim = _type_of(leaf).ndim
     except TypeError as error:
         raise TypeError(f"{transform}: argument {names()[i]}: {error}") from None
     if not -ndim <= dim < ndim:

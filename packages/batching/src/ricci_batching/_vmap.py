@@ -59,7 +59,8 @@ def vmap[**P, R](
 
     Raises:
       ValueError: if the mapped axes differ in size, or ``in_axes`` does not fit the arguments.
-      TypeError: if ``in_axes`` is not an int, ``None`` or a tuple, or an argument is not an array.
+      TypeError: if ``in_axes`` is not an int, ``None`` or a tuple, or an argument is neither an
+        array nor a ``ShapeDtypeStruct``, of which ``fun`` gets the description of one example.
 
     Example:
       A gradient for each example of a batch. The parameters are shared, so their entry of
@@ -128,6 +129,8 @@ def vmap[**P, R](
         names = lambda: pytree.argument_paths(args, kwargs, fun, is_leaf)
         dims, size = mapped_dims("vmap", leaves, dims, size, names)
         ir.check_distinct("vmap", leaves, names)
+        if ir.ShapeDtypeStruct in map(type, leaves):
+            leaves, dims = _examples_of_descriptions(leaves, dims)
         axis = Axis(size, axis_name, spmd_axis_name, _sharding_of(leaves, dims, spmd_axis_name))
         # The structure of the result is known only after ``fun`` has run, inside of ``batch_flat``.
         out_tree: Any = None  # flat_fun sets it
@@ -170,6 +173,24 @@ def vmap[**P, R](
         return pytree.tree_unflatten(out_tree, results)
 
     return vmap_fun
+
+
+def _examples_of_descriptions(
+    leaves: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[int | None]]:
+    """Replace mapped descriptions of arrays by those of one example, which need no mapping.
+
+    A description has no values, so that all that a function can read of it is its type.
+    """
+    examples: list[Any] = list(leaves)
+    remaining = list(dims)
+    for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
+        if type(leaf) is ir.ShapeDtypeStruct and isinstance(dim, int):
+            shape = (*leaf.shape[:dim], *leaf.shape[dim + 1 :])
+            # Its sharding is that of the batch.
+            examples[i] = leaf.update(shape=shape, sharding=None)
+            remaining[i] = None
+    return examples, remaining
 
 
 def _with_names(error: ValueError, fun: Callable[..., Any]) -> ValueError:
