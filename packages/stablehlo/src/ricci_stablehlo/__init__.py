@@ -23,6 +23,7 @@ from ._values import *
 
 if _typing.TYPE_CHECKING:
     from ._callbacks import *
+    from ._expansions import *
     from ._function_rules import *
     from ._manual_axes import *
 else:

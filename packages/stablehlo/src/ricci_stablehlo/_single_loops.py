@@ -17,14 +17,14 @@ from ._types import tensor_type
 __all__: list[str] = []
 
 # Those of which XLA does not compute an element twice.
-_EXPENSIVE = frozenset(
+EXPENSIVE = frozenset(
     {
         *("atan2", "cbrt", "complex", "cosine", "divide", "erf", "erf_inv", "exponential"),
         *("exponential_minus_one", "log", "log_plus_one", "logistic", "power", "remainder"),
         *("rsqrt", "sine", "sqrt", "tan", "tanh"),
     }
 )
-_CHEAP = frozenset(
+CHEAP = frozenset(
     {
         *("abs", "add", "and", "bitcast_convert", "broadcast_in_dim", "ceil", "clamp", "compare"),
         *("constant", "convert", "count_leading_zeros", "floor", "imag", "iota", "is_finite"),
@@ -202,9 +202,9 @@ def _loop_leaves(root: Node) -> list[Node] | None:
 
 def _is_fused(node: Node) -> bool:
     """Whether an operation is part of the loop of the one that uses it."""
-    if node.name in _CHEAP:
+    if node.name in CHEAP:
         return True
     if node.name in _MOVES:
         near = {_ARGUMENT, "constant", "reshape"}
         return node.size < _SMALL or all(x.name in near for x in node.operands)
-    return node.name in _EXPENSIVE and node.uses == 1
+    return node.name in EXPENSIVE and node.uses == 1

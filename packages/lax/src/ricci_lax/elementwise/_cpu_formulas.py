@@ -14,7 +14,16 @@ import numpy as np
 import ricci_ir as ir
 from ricci_ir import Array
 from ricci_lax.structure._identity import lower_barrier
-from ricci_stablehlo import Lowering, LoweringRule, Value, native_kernel, of_function, traced
+from ricci_stablehlo import (
+    Expansion,
+    Lowering,
+    LoweringRule,
+    Value,
+    native_kernel,
+    of_function,
+    stored,
+    traced,
+)
 
 from ._accuracy import AccuracyMode
 from ._conversion import converted
@@ -97,7 +106,12 @@ def vectorised_on_cpus(
         def widened(xs: tuple[Array, ...]) -> list[Array]:
             return [converted(converted(x, out.dtype), wide) for x in xs]
 
-        operands = tuple(ctx.broadcast_to(x, out.shape) for x in operands)
+        # A loop is not vectorized that contains both a formula and a reduction.
+        stores = [x.shape == out.shape and Expansion(ctx, x).reduces for x in operands]
+        operands = tuple(
+            stored(ctx, x) if is_stored else ctx.broadcast_to(x, out.shape)
+            for x, is_stored in zip(operands, stores, strict=True)
+        )
         if formula.domain is None:
             return special(ctx)[0]
         if not branches:

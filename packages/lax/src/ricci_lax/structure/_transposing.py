@@ -8,10 +8,13 @@ import numpy as np
 import ricci_ir as ir
 from ricci_autodiff import linear
 from ricci_ir import ArrayLike, ShapedArray
-from ricci_stablehlo import Lowering, Value, int_list, signature
+from ricci_stablehlo import Expansion, Lowering, Value, int_list, signature, stored
 
 from . import _exact_rules as exact
 from ._operand_types import shape_of
+
+# XLA's CPU backend gives reductions of so many elements to its library.
+_LEAST_SIZE = 4096
 
 __all__ = ["transpose", "transpose_p"]
 
@@ -25,9 +28,19 @@ def lower_transpose(ctx: Lowering, x: Value, permutation: Sequence[int]) -> Valu
 def lower_reduce(ctx: Lowering, op: str, x: Value, init: ArrayLike, axes: Sequence[int]) -> Value:
     """Write a reduction by one operation, such as ``stablehlo.add``, from the value ``init``."""
     out = x.aval.resized(tuple(n for i, n in enumerate(x.shape) if i not in axes))
+    if _goes_to_library(ctx, x) and Expansion(ctx, x).slices:
+        # The library would take the operations behind the slices, and each slice be stored.
+        x = stored(ctx, x)
     start = ctx.constant(init, ShapedArray((), x.dtype))
     body = f"({x} init: {start}) applies {op} across dimensions = {int_list(axes)}"
     return ctx.append("stablehlo.reduce", body, [out], signature([x, start], [out]))[0]
+
+
+def _goes_to_library(ctx: Lowering, x: Value) -> bool:
+    """Whether XLA's CPU backend gives a reduction to its library YNNPACK."""
+    if ctx.platform != "cpu" or not ir.issubdtype(x.dtype, np.floating):
+        return False
+    return ir.is_static_shape(x.shape) and x.aval.size >= _LEAST_SIZE
 
 
 def _transpose_aval(x: ir.ShapedArray, *, permutation: ir.Shape) -> ir.ShapedArray:
