@@ -94,6 +94,8 @@ each("select_n", "lax.select_n(p, x, y)", dtypes="f32 i32 c64 bool", p="bool[2,3
      y="@[2,3] in 0 1")
 each("select_n", "lax.select_n(p, x, y, z)", dtypes="f32 u8", p="i32[2,3] in 0 2", x="@[2,3]",
      y="@[2,3] in 0 1", z="@[2,3] in 0 3")
+each("select_n", "lax.select_n(p, x, y, z)", p="i32[8] in -3 6", x="f32[8]", y="f32[8]",
+     z="f32[8]")
 
 # Special functions
 

@@ -18,7 +18,7 @@ from ricci_stablehlo import Lowering, Value, traced
 from . import _factories as factories
 from ._comparison import bitwise_or, compare, eq, ge, select_n, write_select
 from ._conversion import converted
-from ._linear import add, add_any, conj, imag, neg, real, sub
+from ._linear import add, add_any, complex, conj, imag, neg, real, sub
 
 __all__ = ["abs", "abs_p", "div", "div_p", "integer_pow", "integer_pow_p"]
 __all__ += ["mul", "mul_p", "mulhi", "mulhi_p", "one_minus_square", "one_minus_square_p"]
@@ -329,7 +329,24 @@ def _sign_lower(ctx: Lowering, x: Value) -> Value:
     return write_select(ctx, compare(ctx, "EQ", x, zero), zero, one)
 
 
-sign_p: ir.Primitive = factories.nary("sign", _sign_lower, operands.numeric, checkify=makes_no_nan)
+def _direction_of(t, result, x):
+    # The direction of a complex number turns by the part of the tangent that is across it:
+    # d(x/|x|) = i x/|x| Im(conj(x/|x|) t) / |x|.
+    turn = div(imag(mul(conj(result), t)), replace_zero(abs(x)))
+    return mul(result, complex(factories.filled_like(turn, 0), turn))
+
+
+def _sign_jvp(primals, tangents):
+    ((x,), (t,)) = primals, tangents
+    result = sign_p.bind(x)
+    if ir.issubdtype(operands.array_aval(x).dtype, np.complexfloating):
+        return result, _direction_of(t, result, x)
+    return result, ad.Zero.from_primal(result)
+
+
+sign_p: ir.Primitive = factories.nary(
+    "sign", _sign_lower, operands.numeric, jvp=_sign_jvp, checkify=makes_no_nan
+)
 sign: UnaryFunction = factories.unary_function(
     sign_p,
     "Elementwise sign: -1, 0 or 1; of complex numbers, the direction.",

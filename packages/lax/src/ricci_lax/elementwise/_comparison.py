@@ -186,6 +186,9 @@ def _select_n_tangent(result, primals, tangents):
 def _select_n_transpose(ct, which, *cases):
     aval = array_aval(which)
     zeros = zeros_of(array_aval(ct))
+    if aval.dtype != np.bool_:  # a number out of bounds chooses the first or the last case
+        last = scalar(len(cases) - 1, aval.dtype)
+        which = clamp_p.bind(scalar(0, aval.dtype), which, last)
 
     def chosen(i: int) -> ir.Array:
         if aval.dtype == np.bool_:

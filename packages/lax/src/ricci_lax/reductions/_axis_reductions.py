@@ -216,6 +216,8 @@ def fold_axes(
     inits: Sequence[ArrayLike],
     axes: Sequence[int],
     combine: Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]],
+    *,
+    is_commutative: bool = False,
 ) -> list[Array]:
     """Combine the elements along axes with an elementwise function, by halving repeatedly.
 
@@ -223,7 +225,9 @@ def fold_axes(
       operands: arrays of one shape.
       inits: for each operand the identity of ``combine``, which fills up odd halves.
       combine: ``combine(lefts, rights)`` returns the combination of two halves of each operand. It
-        is associative, and need not be commutative.
+        is associative.
+      is_commutative: whether ``combine`` is, too: then the halves are contiguous, which is faster.
+        Else they are the elements at even and at odd positions, so that the order stays.
     """
     shape = operand_types.shape_of(operands[0])
     remaining = tuple(d for d in range(len(shape)) if d not in axes)
@@ -232,12 +236,12 @@ def fold_axes(
     if count == 0:
         return [full_like(x, init, shape=sizes) for x, init in zip(operands, inits, strict=True)]
     xs = [reshape(x, (count, *sizes), (*axes, *remaining)) for x in operands]
-    # Neighbours are combined, in logarithmically many steps, so that the order stays; an identity
-    # pads an odd number of elements.
+    # An identity pads an odd number of elements.
     while count > 1:
         half = (count + 1) // 2
-        lefts = [slice_in_dim(x, 0, count, 2) for x in xs]
-        rights = [slice_in_dim(x, 1, count, 2) for x in xs]
+        stop, start, step = (half, half, 1) if is_commutative else (count, 1, 2)
+        lefts = [slice_in_dim(x, 0, stop, step) for x in xs]
+        rights = [slice_in_dim(x, start, count, step) for x in xs]
         if count % 2:
             config = ((0, 1, 0), *((0, 0, 0) for _ in sizes))
             rights = [pad(r, init, config) for r, init in zip(rights, inits, strict=True)]
@@ -277,7 +281,7 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     # A tree of multiplications, differentiated: dividing the product by each element would fail at
     # zeros.
     def product(x: Array) -> list[Array]:
-        return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])])
+        return fold_axes([x], [one], axes, lambda a, b: [mul(a[0], b[0])], is_commutative=True)
 
     (result,), (tangent,) = jvp_flat(product, primals, tangents)
     return result, tangent

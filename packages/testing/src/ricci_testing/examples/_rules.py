@@ -271,7 +271,6 @@ exempt_rules: dict[str, Mapping[Topic, str]] = {
         "bool": "Booleans are not added here; JAX gives their disjunction",
         "complex": _no_complex_order,
     },
-    "sign": {"complex derivatives": "the direction of a complex number counts as constant"},
     "svd": {
         **_of_matrices,
         **_up_to_phase,
