@@ -48,14 +48,22 @@ def test_functions_made_for_each_call_use_their_own_closures(argument):
         np.testing.assert_array_equal(total, expected)
 
 
-def test_functions_made_for_each_call_are_traced_once():
-    traced: list[bool] = []
+def test_only_the_function_of_the_platform_is_called_outside_of_jit():
+    called: list[str] = []
 
-    def note(x):
-        traced.append(isinstance(x, ricci.core.Tracer))
+    def of_cpu(x):
+        called.append("cpu")
+        return x * 2, x
+
+    def of_others(x):
+        called.append("default")
         return x
 
-    for _ in range(6):
-        lax.platform_dependent(2.0, cpu=lambda x: note(x), default=lambda x: -note(x))
-    assert traced.count(True) == 2
-    assert traced.count(False) == 5
+    fun = lambda x: lax.platform_dependent(x, cpu=of_cpu, tpu=of_others, default=of_others)[0]
+    if ricci.default_backend() == "cpu":
+        assert float(fun(2.0)) == 4
+        assert float(ricci.grad(fun)(2.0)) == 2
+        np.testing.assert_array_equal(ricci.vmap(fun)(jnp.ones(2)), jnp.full(2, 2.0))
+        assert called == ["cpu"] * 3
+    with pytest.raises(TypeError, match="the same structure"):
+        ricci.jit(fun)(2.0)

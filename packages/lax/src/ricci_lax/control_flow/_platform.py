@@ -1,16 +1,12 @@
 """``platform_dependent``: choose a function by the platform."""
 
-import weakref
-from collections.abc import Callable, Sequence
-from types import FunctionType
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 import ricci_ir as ir
 from ricci_autodiff import not_linear, zero_derivative
-from ricci_lax.staged_calls._by_operation import evaluated_by_operation
-from ricci_pytree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
+from ricci_pytree import tree_flatten, tree_map, tree_unflatten
 from ricci_stablehlo import Lowering, Value
 
 from ._bodies import check_branches, trace_body
@@ -44,8 +40,9 @@ def platform_dependent(
     Args:
       args: the functions' arguments, pytrees of arrays.
       default: the function for platforms that are not named.
-      per_platform: functions by platform: ``cpu``, ``cuda``, ``rocm``, ``tpu`` … All must return
-        the same structure, shapes and dtypes.
+      per_platform: functions by platform: ``cpu``, ``cuda``, ``rocm``, ``tpu`` … Within a traced
+        function all must return the same structure, shapes and dtypes. Outside of one only the
+        function of the platform is called.
 
     Returns:
       The result of the function of the platform.
@@ -53,7 +50,7 @@ def platform_dependent(
     Raises:
       ValueError: for ``gpu``, which is not a platform: name ``cuda`` or ``rocm``.
       NotImplementedError: if the computation is lowered for a platform that has no function.
-      TypeError: if the functions return different structures or types.
+      TypeError: if the functions return different structures or types within a traced function.
 
     Example:
       A product in a precision that suits the device:
@@ -83,68 +80,18 @@ def platform_dependent(
     if not branches:
         raise NotImplementedError("platform_dependent: no function is given for any platform.")
     leaves, tree = tree_flatten(args)
+    index = platform_index_p.bind(platforms=platforms)
+    # Committed arrays may be on another platform, which only the compiled computation knows.
+    if not isinstance(index, ir.Tracer) and not any(map(_is_committed, leaves)):
+        # Nothing is recorded: the other functions are not called, so that they may do what this
+        # platform cannot, and need no rules.
+        chosen = branches[int(index)]
+        return tree_map(ir.as_array, chosen(*tree_unflatten(tree, map(ir.as_array, leaves))))
     avals = list(map(ir.get_aval, leaves))
-    key = _key(branches, platforms, tree, leaves)
-    index = None if key is None else _index_of_copy(key, branches)
-    if index is not None:
-        result = branches[index](*tree_unflatten(tree, map(ir.as_array, leaves)))
-        return tree_map(ir.as_array, result)
     bodies = [trace_body("platform_dependent", branch, tree, avals) for branch in branches]
     check_branches("platform_dependent", names, bodies)
-    index = platform_index_p.bind(platforms=platforms)
-    if not isinstance(index, ir.Tracer):
-        # No program is recorded, so the platform is known: the other functions need no rules.
-        number = int(index)
-        if key is not None:
-            _traced.put(key, _Traced(tuple(map(weakref.ref, branches)), number))
-        body = bodies[number]
-        operands = [*body.consts, *leaves]
-        if any(isinstance(x, ir.Tracer) for x in leaves):
-            return bind_branches(np.int32(0), [body], leaves)
-        # Committed arrays may be on another platform.
-        if not any(getattr(x, "committed", False) for x in operands):
-            outs = evaluated_by_operation(body.jaxpr, operands)
-            if outs is not None:
-                return tree_unflatten(body.out_tree, outs)
     return bind_branches(index, bodies, leaves, branches_platforms=platforms)
 
 
-class _Traced(ir.TupleRecord):
-    """Functions that were traced, and the position of the one for the default device."""
-
-    functions: tuple[weakref.ref[Any], ...]
-    position: int
-
-
-# By the code of functions, their platforms, the types of the arguments, and the settings.
-_traced: ir.Cache[Any, _Traced] = ir.Cache("functions by platform", 256)
-
-
-def _key(
-    branches: Sequence[Any], platforms: object, tree: PyTreeDef, leaves: Sequence[Any]
-) -> tuple[object, ...] | None:
-    """Return the key of a call in ``_traced``; ``None`` of one that is part of another function.
-
-    Committed arrays may be on another platform.
-    """
-    if ir.context.trace is not ir.eval_trace or ir.disable_jit_state.value:
-        return None
-    if any(isinstance(x, ir.Tracer) or getattr(x, "committed", False) for x in leaves):
-        return None
-    if any(type(branch) is not FunctionType for branch in branches):
-        return None
-    codes = tuple([branch.__code__ for branch in branches])
-    types = tuple(map(ir.get_aval, leaves))
-    return codes, platforms, tree, types, ir.trace_key(), ir.backend()
-
-
-def _index_of_copy(key: tuple[object, ...], branches: Sequence[Any]) -> int | None:
-    """Return the index of the function to call, if others of the same code were traced.
-
-    Functions that are made for each call would else be traced in each, to compare their results.
-    """
-    traced = _traced.recall(key)
-    if traced is None:
-        return None
-    pairs = zip(traced.functions, branches, strict=True)
-    return traced.position if any(ref() is not branch for ref, branch in pairs) else None
+def _is_committed(x: object) -> bool:
+    return not isinstance(x, ir.Tracer) and getattr(x, "committed", False)
