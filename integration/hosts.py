@@ -1,4 +1,4 @@
-"""Runs a program in several processes at once, each with CPU devices of its own."""
+"""Runs a program in several processes at once, each with its own CPU devices."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ DEVICES = 2  # of each process
 
 
 class Ended(NamedTuple):
-    """How a process ended.
+    """The end of a process.
 
     Attributes:
       code: its exit status, the negative number of a signal; ``None`` if it had to be killed.
@@ -33,7 +33,7 @@ class Ended(NamedTuple):
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+    """A port of this machine without a listener."""
     with socket.create_server(("", 0)) as server:
         return server.getsockname()[1]
 

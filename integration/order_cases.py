@@ -1,4 +1,4 @@
-"""Calls whose programs are kept between calls, besides those of `numpy_cases`: one a line.
+"""Calls whose jaxprs are cached between calls, besides those of `numpy_cases`: one a line.
 
 The language is that of `numpy_cases`. A `#` begins a remark.
 """

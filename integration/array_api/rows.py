@@ -36,7 +36,7 @@ _PI = {"pi": 1.0, "pi/2": 0.5, "pi/4": 0.25, "3pi/4": 0.75}
 
 @dataclass(frozen=True)
 class Row:
-    """Operands, and the parts of the result; ``loose`` says of which the sign is open."""
+    """Operands, and the parts of the result; in ``loose`` ones the sign is not specified."""
 
     text: str
     operands: tuple[float, ...]
@@ -44,7 +44,7 @@ class Row:
     loose: tuple[bool, ...]
 
     def accepts(self, parts: tuple[float, ...], rtol: float) -> bool:
-        """Whether the parts of a result are what the standard says."""
+        """Whether the parts of a result are those of the standard."""
         return all(map(_alike, parts, self.parts, self.loose, [rtol] * len(parts)))
 
 

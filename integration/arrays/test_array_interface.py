@@ -1,4 +1,4 @@
-"""The stub of ``Array`` says what arrays, traced arrays and ``x.at`` have in a running program."""
+"""The stub of ``Array`` declares the attributes of arrays, tracers and ``x.at`` at run time."""
 
 import ast
 import inspect

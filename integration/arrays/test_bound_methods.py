@@ -1,4 +1,4 @@
-"""Bound methods as bodies of loops: traced once, and anew when their object has changed."""
+"""Bound methods as bodies of loops: traced once, and again when their object has changed."""
 
 import gc
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Complex functions beside their branch cuts: the sign of a zero says on which side a number is."""
+"""Complex functions beside their branch cuts: the sign of a zero determines the side."""
 
 import numpy as np
 import pytest

@@ -47,7 +47,7 @@ CASES = [
 
 @pytest.fixture
 def mode():
-    """Set the option, and afterwards what it was."""
+    """Set the option, and restore its value afterwards."""
     previous = ricci.config.jax_explicit_x64_dtypes
     yield lambda value: ricci.config.update("jax_explicit_x64_dtypes", value)
     ricci.config.update("jax_explicit_x64_dtypes", previous)

@@ -1,4 +1,4 @@
-"""Iterative solvers called eagerly: what they compile, and what they say of their convergence."""
+"""Iterative solvers called eagerly: their compilations, and their reports of convergence."""
 
 import numpy as np
 import pytest

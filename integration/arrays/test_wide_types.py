@@ -1,4 +1,4 @@
-"""What was traced without 64-bit types runs unchanged where they are enabled."""
+"""Jaxprs traced without 64-bit types run unchanged where they are enabled."""
 
 import numpy as np
 import pytest

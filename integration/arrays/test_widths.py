@@ -21,7 +21,7 @@ def width(request):
 
 
 def in_turn(fun):
-    """The function as it stands, compiled, and once more: kept programs have the same width."""
+    """The function as it is, compiled, and once more: cached jaxprs have the same width."""
     return [fun, ricci.jit(fun), fun]
 
 

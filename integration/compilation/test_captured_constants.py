@@ -1,4 +1,4 @@
-"""Arrays that programs close over: which are written into the text, and what they then compute."""
+"""Arrays that functions close over: which are literals of the module, and the values computed."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a function that donates arguments deletes when it is transformed outside of programs."""
+"""Functions that donate arguments: the arrays that eager transformations of them delete."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Calls of compiled functions: their programs, and what is refused, as by JAX."""
+"""Calls of compiled functions: their modules, and the errors, as in JAX."""
 
 import re
 from functools import cache

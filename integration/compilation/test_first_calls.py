@@ -1,4 +1,4 @@
-"""What NumPy computes the first times an operation is called is what XLA computes afterwards."""
+"""The first calls of an operation, which NumPy computes, give the bits that XLA gives later."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def bits(x):
 
 
 def check_same(primitive, found):
-    """How many of the operations NumPy computes; each must be what XLA makes of it."""
+    """Count the operations that NumPy computes; each must have the bits of XLA's."""
     first = [
         first_calls.compute(primitive, tuple(map(get_aval, args)), args, params)
         for args, params in found
@@ -162,7 +162,7 @@ def test_an_operation_that_comes_back_is_compiled(monkeypatch):
 
 
 def misses(monkeypatch, fun):
-    """How often C++ asks Python during a call."""
+    """Count the calls of Python by the C++ dispatcher."""
     asked = []
     trace_of = _eager._trace_of
     monkeypatch.setattr(_eager, "_trace_of", lambda *args: asked.append(args) or trace_of(*args))

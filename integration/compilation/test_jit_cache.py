@@ -1,4 +1,4 @@
-"""When a jitted function is traced again, and what it says about it."""
+"""Retracing of jitted functions: when it happens, and its explanation."""
 
 import gc
 import logging

@@ -1,4 +1,4 @@
-"""What `jit` takes and refuses, and what Python does with jitted functions: copies, signatures."""
+"""The arguments of `jit`, its errors, and jitted functions as objects: copies, signatures."""
 
 import copy
 import inspect

@@ -1,4 +1,4 @@
-"""Warm starts when a value changed that a function reads in an unusual way: right, or not kept."""
+"""Warm starts after a change of a value that is read in an unusual way: right, or not cached."""
 
 import ast
 import json
@@ -58,14 +58,14 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def changed(folder):
-    """What a second process does, after a first one had another value."""
+    """Outcomes of a second process, after a first one had another value."""
     run(folder, "bundle", "2")
     return run(folder, "bundle", "3")
 
 
 @pytest.fixture(scope="module")
 def unchanged(folder):
-    """What each of two equal processes does."""
+    """Outcomes of two equal processes."""
     return run(folder, "equal", "2", "kept"), run(folder, "equal", "2", "kept")
 
 

@@ -1,4 +1,4 @@
-"""Warm starts: a call is answered from a bundle if nothing changed, and else traced anew."""
+"""Warm starts: a call is answered from a bundle if nothing changed, and else traced."""
 
 import fnmatch
 import functools
@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(folder):
-    """What the bundle did in another process, by the change."""
+    """Outcomes of the bundle in another process, by the change."""
     return {row["name"]: row for row in run(folder, "check")}
 
 
@@ -156,7 +156,7 @@ def test_another_environment_is_named(folder, tmp_path):
 
 
 def outcome(path, function, *args, **options):
-    """What a bundle does for a call, and the call's result."""
+    """The bundle's outcome for a call, and the call's result."""
     ricci.clear_caches()  # what this process has traced, it does not ask for
     with ricci.warm_start(path, **options) as start:
         result = function(*args)

@@ -1,4 +1,4 @@
-"""Attributes for XLA: on operations, on values, on calls, and on what is derived from them."""
+"""Attributes for XLA: on operations, values and calls, and on their derivatives and batches."""
 
 import random
 import re

@@ -15,7 +15,7 @@ type Observation = Mapping[str, Any]
 
 
 class Difference(NamedTuple):
-    """What both sides give where they differ, and in which of `PROBES` (or `run`)."""
+    """The values of both sides where they differ, and the aspect: one of `PROBES`, or `run`."""
 
     probe: str
     ours: str
@@ -102,7 +102,7 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def _counts(collectives: Counter[str]) -> str:
-    """How often a program has each collective.
+    """Count each collective in a module.
 
     >>> _counts(Counter({"['collectives']['all-gather']": 2}))
     'all-gather(2)'

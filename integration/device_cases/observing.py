@@ -1,4 +1,4 @@
-"""What a program does, told in plain data: both sides run this text.
+"""The results and effects of a case as plain data: both sides run this text.
 
 Ricci imports it, and the oracle's interpreter is sent it. So it imports only the standard library
 and NumPy, and is given the module `jax`.

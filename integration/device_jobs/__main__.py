@@ -1,4 +1,4 @@
-"""Runs jobs in this interpreter's JAX, and prints what they give as JSON: `python device_jobs`."""
+"""Runs jobs in this interpreter's JAX, and prints their results as JSON: `python device_jobs`."""
 
 import importlib
 import json

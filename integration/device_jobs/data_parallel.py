@@ -1,4 +1,4 @@
-"""A perceptron whose batch is divided over the devices, with jit and arrays that lie on a mesh."""
+"""A perceptron whose batch is sharded over the devices, by jit and arrays on a mesh."""
 
 import jax
 import jax.numpy as jnp

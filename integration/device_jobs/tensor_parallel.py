@@ -1,4 +1,4 @@
-"""A transformer's block with heads and hidden units divided over the devices, by explicit types."""
+"""A transformer's block with heads and hidden units sharded over the devices, by explicit types."""
 
 import jax
 import jax.numpy as jnp

@@ -27,7 +27,7 @@ def described(mesh):
 
 
 def rows(report, function):
-    """What a report says of a function's lines, counted from its `def`."""
+    """The rows of a report on a function's lines, counted from its `def`."""
     first = function.__code__.co_firstlineno
     return [
         (row.line - first, row.operation, row.kind, row.axes, row.times, row.reason)

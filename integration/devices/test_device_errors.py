@@ -1,4 +1,4 @@
-"""What errors about devices say: they are short, name what is wrong, and the process goes on.
+"""Errors about devices are short, name the cause, and the process goes on.
 
 The programs are those of `device_cases` that must be refused; of which class the errors are is
 compared with the oracle by `test_device_programs.py`.
@@ -26,7 +26,7 @@ SAMPLED = bool(os.environ.get("RICCI_SAMPLE"))
 
 
 def message(case) -> str:
-    """What the error of a program says; empty if there is none."""
+    """The message of the error of a program; empty if there is none."""
     return plain(case.observed(ricci_namespace())).get("['eager']['message']", "")
 
 

@@ -70,7 +70,7 @@ def compiled(request, tmp_path_factory):
 
 
 def costs(program):
-    """Return what is compared: all but the time of compilation and the text of an error."""
+    """Return the compared facts: all but the time of compilation and the text of an error."""
     return {k: v for k, v in program.items() if k not in ("seconds", "text")}
 
 

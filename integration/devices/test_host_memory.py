@@ -16,7 +16,7 @@ MESHES = {"one": None, "auto": AxisType.Auto, "explicit": AxisType.Explicit}
 
 @pytest.fixture(params=MESHES)
 def place(request):
-    """The shardings of an array on one device, or divided over two, in a memory."""
+    """The shardings of an array on one device, or sharded over two, in a memory."""
     kind = MESHES[request.param]
     if kind is None:
         return lambda memory: SingleDeviceSharding(ricci.devices()[0], memory_kind=memory)

@@ -1,4 +1,4 @@
-"""Arrays are where JAX's would be: where they were put, and where what they came from is.
+"""Arrays are on the devices that JAX chooses: those of `device_put`, or of the operands.
 
 A run takes a sample of the longer tables; with RICCI_ORACLE_CASES=all, as `nox -s oracle-full` sets
 it, it takes all.

@@ -233,7 +233,7 @@ def test_wrong_names_of_devices_are_refused(eight_devices):
 
 
 def test_devices_send_parts_of_traced_sizes():
-    """Each device sends as many rows as its own count says, to the right."""
+    """Each device sends the number of rows in its own count to the right."""
 
     def body(count, arriving, x, out, sent, arrived):
         device = lax.axis_index("i")

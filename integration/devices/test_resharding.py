@@ -1,4 +1,4 @@
-"""Moves between shardings: what types say of them, and that they cost no communication unasked."""
+"""Moves between shardings: the types of their results, and no communication without a request."""
 
 import numpy as np
 import pytest

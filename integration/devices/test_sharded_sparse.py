@@ -29,7 +29,7 @@ def mesh():
 
 
 def divided(mat, spec):
-    """The array with each of its parts divided along the spec."""
+    """The array with each of its parts sharded along the spec."""
     place = lambda x: ricci.device_put(x, NamedSharding(mesh(), spec))
     return ricci.tree.map(place, mat)
 

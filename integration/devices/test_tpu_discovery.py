@@ -1,4 +1,4 @@
-"""Whether libtpu is tried, on a machine that has no TPU, by what the environment says."""
+"""Whether libtpu is tried on a machine without TPUs, by the environment's variables."""
 
 import os
 import subprocess

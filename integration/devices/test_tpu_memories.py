@@ -1,4 +1,4 @@
-"""Bytes that programs take of the host and of a described TPU, by how a memory is said.
+"""Bytes that executables take of the host and of a described TPU, by how a memory is specified.
 
 `nox -s integration-tpu` runs this where libtpu is installed; it needs no TPU. Nothing is run.
 """
@@ -31,7 +31,7 @@ WHOLE = SIZE * SIZE * 4
 
 
 class Places:
-    """Shardings of a described TPU: on one chip, or divided over its four."""
+    """Shardings of a described TPU: on one chip, or over its four."""
 
     def __init__(self, topology, chips):
         self.topology, self.chips = topology, chips

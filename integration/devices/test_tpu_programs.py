@@ -53,7 +53,7 @@ def tpu(request):
 
 
 def bytes_of(args):
-    """What the descriptions take on one device."""
+    """Count the bytes of the described arrays on one device."""
     leaves = ricci.tree.leaves(args)
     shapes = [leaf.sharding.shard_shape(leaf.shape) for leaf in leaves]
     return sum(

@@ -174,7 +174,7 @@ print(json.dumps([[outcome(a, g, l) for g in GUARDS for l in LEVELS] for a in AC
 
 
 def outcomes(python: str, module: str, path: str) -> list[list[str]]:
-    """For each action what comes of it under each guard and level, in a process of its own."""
+    """The outcome of each action under each guard and level, in another process."""
     code = (
         f"import {module} as jax, {module}.numpy as jnp, numpy as np\n"
         f"import {module}.scipy.linalg, {module}.scipy.stats\n"
@@ -214,7 +214,7 @@ def test_guards_forbid_the_same_transfers_as_jax():
 
 
 def test_devices_can_be_used_first_under_a_guard():
-    """Making the devices is no transfer of the user's."""
+    """Creating the devices is not a transfer of the user's."""
     code = (
         "import ricci\nimport numpy as np\n"
         "with ricci.transfer_guard('disallow'):\n"

@@ -94,7 +94,7 @@ def test_reductions_start_from_identities_of_any_dtype(start, dtype):
 
 
 class Anything:
-    """Auxiliary data that is no array, nor a pytree of arrays."""
+    """Auxiliary data that is neither an array nor a pytree of arrays."""
 
 
 AUX = ["text", None, Anything(), ("a", 1), {"k": "v"}, len, np.array(["a"], object)]
@@ -126,7 +126,7 @@ XS = jnp.ones((1, 2))
 
 
 class Model:
-    """A callable with attributes, among them a name that is no string."""
+    """A callable with attributes, one of which has a name that is not a string."""
 
     def __init__(self):
         self.weight = 3.0

@@ -1,4 +1,4 @@
-"""``python -m ricci.profile``: what the page says of a script, and how a browser shows it."""
+"""``python -m ricci.profile``: the data of a script's page, and the page in a browser."""
 
 import html
 import json
@@ -56,7 +56,7 @@ def run(*arguments, cwd):
 
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory):
-    """How the command ended, and the page."""
+    """The exit status of the command, and the page."""
     folder = tmp_path_factory.mktemp("profile")
     (folder / "script.py").write_text(SCRIPT)
     return run("-o", "page.html", "script.py", 6, "--x", cwd=folder), folder / "page.html"
@@ -64,7 +64,7 @@ def profiled(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(profiled):
-    """What the page shows."""
+    """The data in the page."""
     return json.loads(re.search(r"const D = (.*);\n", profiled[1].read_text())[1])
 
 
@@ -203,7 +203,7 @@ WIDTHS = (1280, 390)
 
 @pytest.fixture(scope="module")
 def shown(profiled, tmp_path_factory):
-    """What the page finds out about itself in a browser, on a wide screen and a narrow one."""
+    """Measurements of the page in a browser, on a wide screen and a narrow one."""
     if BROWSER is None:
         pytest.skip("no Chromium is installed")
     folder = tmp_path_factory.mktemp("browser")

@@ -1,4 +1,4 @@
-"""Profiles that are kept in memory, and written later."""
+"""Profiles that are held in memory, and written later."""
 
 import pytest
 from jaxlib import _profiler

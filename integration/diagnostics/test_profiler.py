@@ -1,4 +1,4 @@
-"""``jax.profiler``: what profiles say, and what is refused, as by JAX."""
+"""``jax.profiler``: the content of profiles, and the errors, as in JAX."""
 
 import gzip
 import json

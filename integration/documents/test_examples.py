@@ -1,4 +1,4 @@
-"""Examples of the public functions run from top to bottom, and print what they say."""
+"""Examples of the public functions run from top to bottom, and print the results shown."""
 
 import inspect
 import re

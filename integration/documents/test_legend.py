@@ -1,4 +1,4 @@
-"""The legend of the tables of cases, README.md, says what their code does."""
+"""The legend of the tables of cases, README.md, describes their code correctly."""
 
 from pathlib import Path
 

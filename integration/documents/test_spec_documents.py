@@ -1,4 +1,4 @@
-"""The examples in the specification's documents run, and print what it says there.
+"""The examples in the specification's documents run, and print the results shown there.
 
 The documents lie beside a checkout, in `../shared/spec` or where `RICCI_SPEC` says; without them
 these tests are skipped, and `test_examples.py` tests the same functions by examples of our own.
@@ -141,14 +141,14 @@ def of_their_time(names, monkeypatch):
 
 @cache
 def api() -> dict[str, list[documents.Example]]:
-    """Return the examples of the documented functions; none where there is no document."""
+    """Return the examples of the documented functions; an empty list without the documents."""
     if not documents.FOLDER.is_dir():
         return {}
     return documents.api_sections(documents.text("public-api.txt"))
 
 
 def spelled(want: str) -> str:
-    """Return what a document says is printed as JAX spells it."""
+    """Return the output shown in a document in JAX's spelling."""
     for old, new in SPELLED.items():
         want = want.replace(old, new)
     return want
@@ -233,7 +233,7 @@ def _found(name):
 
 
 def test_several_devices_of_the_overview(eight_devices):
-    """What it says of them: a slice for each local device, and collectives between them."""
+    """A slice for each local device, and collectives between them, as in the overview."""
     count = len(ricci.local_devices())
     assert set(ricci.local_devices()) <= set(ricci.devices())
     assert (ricci.process_index(), ricci.process_count()) == (0, 1)

@@ -32,7 +32,7 @@ RTOL = {"f32": 2e-3, "f64": 1e-6, "bf16": 6e-2, "f16": 2e-2}
 
 
 def edge(value: float | str, dtype: type) -> float:
-    """The number that an entry of ``EDGES`` stands for."""
+    """The number of an entry of ``EDGES``."""
     if not isinstance(value, str):
         return float(value)
     info = ml_dtypes.finfo(dtype)
@@ -73,7 +73,7 @@ class Case:
 
     @property
     def request(self) -> Request:
-        """What is asked of both sides: the value, and a derivative for each operand of floats."""
+        """The request to both sides: the value, and a derivative for each operand of floats."""
         names, floats = ", ".join(self.inputs), ", ".join(self.floats)
         value = f"({self.source})"
         entries = f"'value': {value}"
@@ -87,7 +87,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Where a result differs from JAX's: of what, at which operands."""
+    """A difference between a result and JAX's: the quantity, and the operands."""
 
     case: Case
     part: str
@@ -144,7 +144,7 @@ def _compared(case: Case, ours: Result, theirs: Result) -> list[Disagreement]:
 
 
 def _unlike(case: Case, ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-    """Where two results differ: NaN or not, infinite or not, or by more than the tolerance.
+    """Flag the elements that differ: in being NaN or infinite, or by more than the tolerance.
 
     Zeros of both signs are alike, and so is all that is smaller than the smallest normal number.
     """
@@ -159,7 +159,7 @@ def _unlike(case: Case, ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 
 def _ordinary(case: Case, ours: Result) -> np.ndarray:
-    """Where the value is finite, and no operand is at the end of the range."""
+    """Flag the elements whose value is finite and whose operands are inside the range."""
     values = [np.asarray(leaf.value) for leaf in ours.leaves if leaf.path.startswith("['value']")]
     limits = ml_dtypes.finfo(DTYPES[case.dtype])
     mask = np.ones(values[0].shape, bool)

@@ -1,4 +1,4 @@
-"""Where a value or a derivative differs from JAX's on purpose, and why; else it is a defect."""
+"""Intended differences from JAX in values or derivatives, with reasons; others are defects."""
 
 import cmath
 from fnmatch import fnmatchcase

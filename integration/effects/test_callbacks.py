@@ -1,4 +1,4 @@
-"""Callbacks on devices: what they print and give, in which order, and as real JAX does."""
+"""Callbacks on devices: their output, results and order, as in real JAX."""
 
 import subprocess
 import sys
@@ -390,7 +390,7 @@ def test_callbacks_with_results_are_refused_where_the_mesh_is_partly_manual(
 
 
 def test_shardings_are_told_while_compiling(spread):
-    """What XLA decides inside of a program is put in terms of its mesh."""
+    """The sharding that XLA chooses inside of an executable is expressed on its mesh."""
     seen = []
 
     @ricci.jit

@@ -1,4 +1,4 @@
-"""Functions, programs and arrays that nobody uses are freed at once, without the collector.
+"""Unused functions, jaxprs and arrays are freed at once, without the collector.
 
 What a call leaves in reference cycles would live until the garbage collector runs, together with
 the arrays that it holds.

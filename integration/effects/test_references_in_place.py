@@ -1,4 +1,4 @@
-"""What is written to references is written in place, and compiles nothing anew."""
+"""Writes to references are in place, and cause no new compilation."""
 
 import re
 

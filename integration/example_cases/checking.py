@@ -1,4 +1,4 @@
-"""Compares what an example prints with what it is said to print: numbers as far as they go."""
+"""Compares an example's output with the output shown: numbers up to their printed digits."""
 
 import ast
 import contextlib
@@ -40,7 +40,7 @@ def same_number(want: str, got: str) -> bool:
 
 
 def same(want: str, got: str) -> bool:
-    """Tell whether something printed is what was to be printed."""
+    """Tell whether the printed text equals the expected text."""
     return Digits().check_output(f"{want.strip()}\n", f"{got}\n", OPTIONS)
 
 
@@ -72,7 +72,7 @@ def outcome(source: str, names: dict) -> tuple[str, list[str]]:
 
 
 def agrees(want: str, found: tuple[str, list[str]]) -> bool:
-    """Tell whether an outcome is what a document shows: what is printed, or an error's name."""
+    """Tell whether an outcome is the one shown in a document: the output, or an error's name."""
     error = re.search(r"(?:Traceback \(most recent call last\): )?([\w.]*Error)(?::|$)", want)
     if error is None:
         return not found[1] and same(want, found[0])

@@ -29,7 +29,7 @@ _PROSE = re.compile(r"[A-Z`#][a-z# ]")
 
 
 class Example(NamedTuple):
-    """Statements, and what a document says that they print."""
+    """Statements, and the output shown for them in a document."""
 
     source: str
     want: str
@@ -78,7 +78,7 @@ def _examples(line: str) -> Iterator[Example]:
 
 
 def _split_output(line: str) -> tuple[str, str]:
-    """Part an expression from what it prints. Other statements print nothing on their line."""
+    """Part an expression from its output. Other statements print nothing on their line."""
     if line.startswith(_BLOCK) or (is_code(line) and not _is_expression(line)):
         return line, ""
     end = _spaces_outside_brackets(line)[0]
@@ -100,7 +100,7 @@ def _spaces_outside_brackets(line: str) -> list[int]:
 
 
 def _continued(first: str, others: list[str]) -> Example:
-    """Put a statement's lines together, indented again; what is no line of it is printed.
+    """Put a statement's lines together, indented again; other lines are output.
 
     The documents' blocks end only with the statement or at an `else`, so that a colon, which opens
     one, and such a branch say how deep a line is.
@@ -164,7 +164,7 @@ def _is_statement(line: str) -> bool:
 
 
 def cells(document: str) -> list[Example]:
-    """Return the code of each cell, without the notebook's own commands, and what it printed."""
+    """Return the code of each cell, without the notebook's own commands, and its output."""
     bodies = re.split(r"^In \[\d+\]:\n", document, flags=re.MULTILINE)[1:]
     return [_cell(_MAGIC.sub(r"\1", body).strip("\n")) for body in bodies]
 

@@ -60,7 +60,7 @@ def read_rows() -> list[Row]:
 
 
 def names(jax: Any) -> dict[str, Any]:
-    """What the expressions may use."""
+    """The names that the expressions may use."""
     namespace: dict[str, Any] = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "np": np}
     namespace |= {"X": X, "M": M, "A": A, "W": W, "BIG": BIG, "KEY": jax.random.key(11)}
     grid = np.array(jax.devices()[:8])
@@ -116,7 +116,7 @@ def dynamic(row: Row, args: list[Any]) -> list[Any]:
 
 
 def values(jax: Any, row: Row, call: Any, args: list[Any], gradient: bool) -> list[np.ndarray]:
-    """What a function computes as it stands and compiled, and its derivative, as arrays."""
+    """The function's values as it is and compiled, and its derivative, as arrays."""
     outcome = leaves(jax, call(*args)) + leaves(jax, jax.jit(call)(*args))
     if gradient:
         outcome += leaves(jax, gradients(jax, call, args))
@@ -148,7 +148,7 @@ def write(jax: Any, row: Row, path: Path, **options: Any) -> None:
 
 
 def read(jax: Any, row: Row, path: Path, gradient: bool = True) -> list[np.ndarray]:
-    """What the function in a file computes."""
+    """The values of the function in a file."""
     _, args = function_of(jax, row, names(jax))
     call = jax.export.deserialize(bytearray(path.read_bytes())).call
     return values(jax, row, call, dynamic(row, args), gradient and row.smooth)

@@ -14,7 +14,7 @@ M = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 def both(sources: Sequence[str], start: str = START) -> Iterator:
-    """Each source, and what it evaluates to by Ricci and by the oracle."""
+    """Each source, and its values by Ricci and by the oracle."""
     names = {**ricci_namespace(), "jax": jax}
     inputs = {"x": X, "m": M}
     requests = [Request(start + source, inputs) for source in sources]

@@ -1,4 +1,4 @@
-"""Evaluates programs on both sides, and says in what they differ.
+"""Evaluates programs on both sides, and lists their differences.
 
 JAX also evaluates each program for arguments that are moved by a few roundings. Where that moves a
 result, the result may differ by eight times as much, and an integer is not compared. A result of
@@ -38,7 +38,7 @@ ACCIDENTAL = {"AssertionError", "AttributeError", "KeyError", "IndexError", "Unb
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Where the two sides differ in a program.
+    """A difference between the two sides in a program.
 
     Attributes:
         part: `eager`, `transformed` or `again`.

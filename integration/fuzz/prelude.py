@@ -1,4 +1,4 @@
-"""What the texts of programs use, evaluated on either side."""
+"""The names that the texts of programs use, evaluated on either side."""
 
 PRELUDE = """
 import functools

@@ -87,7 +87,7 @@ def smaller(program: Program) -> Iterator[Program]:
 
 
 def _smaller_functions(function: Function) -> Iterator[Function]:
-    """Functions without one of the operations: an earlier value of its type stands for it."""
+    """Functions without one of the operations, which an earlier value of its type replaces."""
     scope = list(function.parameters)
     for i, statement in enumerate(function.statements):
         others = {value.type: value for value in scope}

@@ -60,7 +60,7 @@ class Pattern:
         return bound
 
     def type(self, binding: Binding) -> Type | None:
-        """Return the type that this pattern stands for, or None where it is too large."""
+        """Return the type that matches this pattern, or None where it is too large."""
         shape: list[int] = []
         for part in self.parts:
             value = eval(part, {"size": math.prod}, dict(binding))  # an expression of the table
@@ -72,7 +72,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What an operation, or a function that it is given, takes and gives."""
+    """The operands' and results' types of an operation, or of a function among its operands."""
 
     operands: tuple[Pattern, ...]
     functions: tuple["Signature", ...]

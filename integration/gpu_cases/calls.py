@@ -281,7 +281,7 @@ _DEFAULTS = {"has_side_effect": "false", "called_computations": "[]"}
 
 
 def _attributes(operation) -> dict:
-    """Return the attributes of a custom call that say what it computes."""
+    """Return the attributes of a custom call that determine its computation."""
     found = {name: _as_json(operation.attributes[name]) for name in operation.attributes}
     # JAX writes the attributes of a typed call in the older of two forms.
     if "mhlo.backend_config" in found:

@@ -1,4 +1,4 @@
-"""What a card does beside computing: memory, transfers, callbacks, export, profiles, kernels.
+"""Features of a GPU beside computing: memory, transfers, callbacks, export, profiles, kernels.
 
 A function returns facts, which both sides must share.
 """

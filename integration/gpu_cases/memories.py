@@ -1,4 +1,4 @@
-"""Programs that say where values are: arguments, results, loops, checkpoints, exported functions.
+"""Programs that specify memories: of arguments, results, loops, checkpoints, exported functions.
 
 Both sides compile them for a described device, and compare the bytes of the host and the device.
 """

@@ -12,7 +12,7 @@ FP8 = jnp.float8_e4m3fn
 
 
 def weight(*shape: int) -> np.ndarray:
-    """Return random weights that keep the variance of what they multiply."""
+    """Return random weights that preserve the variance of their operand."""
     return normal(*shape) / np.float32(np.sqrt(np.prod(shape[:-1])))
 
 

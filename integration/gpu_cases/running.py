@@ -1,4 +1,4 @@
-"""One side of `tools/gpu_check.py`: a phase in a process of its own, whose facts are JSON.
+"""One side of `tools/gpu_check.py`: a phase in its own process, whose facts are JSON.
 
 `python -m gpu_cases.running PHASE OUT SHARD SHARDS`, where `jax` is real JAX or the drop-in.
 """

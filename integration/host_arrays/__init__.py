@@ -15,19 +15,19 @@ FILES = ("arrays.txt", "multihost.txt")
 
 
 def expected() -> dict[str, list]:
-    """What JAX gives for each program, by rank."""
+    """JAX's results for each program, by rank."""
     return json.loads((FOLDER / "jax.json").read_text())
 
 
 def accepted() -> dict[str, list]:
-    """What Ricci gives, by rank, for each program where it may give something else."""
+    """Ricci's results, by rank, for each program where they may be others."""
     results = json.loads((FOLDER / "ricci.json").read_text())
     lines = (FOLDER / "accepted.txt").read_text().splitlines()
     return {line: results[line] for line in lines if line and not line.startswith("#")}
 
 
 def results(out: str) -> dict[str, object]:
-    """What a process printed, by program."""
+    """The output of a process, by program."""
     return dict(map(json.loads, out.splitlines()))
 
 

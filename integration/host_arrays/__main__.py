@@ -132,7 +132,7 @@ def _array(value) -> object:
 
 
 def run(source: str, names: dict) -> object:
-    """What a program does: the value of its last line, or the class of its error."""
+    """The result of a program: the value of its last line, or the class of its error."""
     *lines, last = [line.strip() for line in source.split(";;")]
     names = dict(names)
     try:

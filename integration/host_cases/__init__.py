@@ -1,4 +1,4 @@
-"""What goes wrong in programs of several processes, and what each process should say then.
+"""Faults in programs of several processes, and the message that each process should print.
 
 ``python -m host_cases`` in this folder runs every fault on Ricci and on the oracle, and writes the
 table of `docs/devices/hosts.md`.

@@ -50,7 +50,7 @@ def run(side: str, fault: str, victim: int) -> list[hosts.Ended]:
 
 
 def seconds(end: hosts.Ended) -> str:
-    """How long after the fault a process ended."""
+    """Seconds from the fault to the end of a process."""
     if end.code is None:
         return f"hangs (killed after {LIMIT:.0f} s)"
     began = [line.split()[1] for line in end.out.splitlines() if line.startswith("fault")]
@@ -59,7 +59,7 @@ def seconds(end: hosts.Ended) -> str:
 
 
 def said(end: hosts.Ended) -> str:
-    """What a process said in the end, on one line."""
+    """The last message of a process, on one line."""
     text = end.err.split("Traceback (most recent call last):")[-1]
     lines = [line for line in text.splitlines() if line.strip() and not _NOISE.match(line)]
     message = " ".join(line.strip() for line in lines)
@@ -70,7 +70,7 @@ def said(end: hosts.Ended) -> str:
 
 
 def of_oracle(end: hosts.Ended, whole: hosts.Ended) -> str:
-    """What the oracle did, in a few words."""
+    """The oracle's outcome, in a few words."""
     if end.code is None:
         return seconds(end)
     if end.code == 0:

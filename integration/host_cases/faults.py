@@ -1,4 +1,4 @@
-"""The faults: what one process does, and which words all others must say."""
+"""The faults: the action of one process, and the words in the messages of all others."""
 
 from typing import NamedTuple
 

@@ -46,7 +46,7 @@ def loss_of(w: dict, x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def on_mesh() -> tuple[NamedSharding, NamedSharding]:
-    """Shardings over all devices: the whole on each, and divided by rows."""
+    """Shardings over all devices: replicated, and sharded by rows."""
     mesh = jax.make_mesh((jax.device_count(),), ("data",), axis_types=(AxisType.Auto,))
     return NamedSharding(mesh, P()), NamedSharding(mesh, P("data"))
 
@@ -58,7 +58,7 @@ def rows_of_this_process(x: np.ndarray) -> np.ndarray:
 
 
 def pmap_training() -> list[float]:
-    """Each process passes the slices of its own devices, and the gradients' mean goes over all."""
+    """Each process passes its local devices' slices, and the gradients' mean goes over all."""
 
     @partial(jax.pmap, axis_name="data")
     def step(w, x, y):
@@ -152,7 +152,7 @@ def with_callback() -> list[float]:
 
 
 def exchanged() -> list[float]:
-    """What processes tell each other."""
+    """Messages between the processes."""
     rank = jax.process_index()
     sent = multihost_utils.broadcast_one_to_all(np.float32(rank + 4))
     ranks = multihost_utils.process_allgather(np.int32(rank))

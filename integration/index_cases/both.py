@@ -60,7 +60,7 @@ answers
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a side makes of a case.
+    """The outcome of a case on one side.
 
     Attributes:
         error: the class of the error that the call raises, or nothing.
@@ -109,7 +109,7 @@ def together(cases: Sequence[Case], result: Result) -> list[Answer]:
 
 
 def eagerly(case: Case, namespace: Mapping[str, Any]) -> Result:
-    """What this side makes of a case without a program of its own."""
+    """The outcome of a case on this side, called eagerly."""
     names = [f"a{i}" for i in range(len(case.operands))]
     source = (
         "import warnings\nwith warnings.catch_warnings():\n    warnings.simplefilter('ignore')\n"

@@ -1,4 +1,4 @@
-"""A use of an index: an array, what stands in the brackets, and what is done with it, as text."""
+"""A use of an index: an array, the text in the brackets, and the operation, as text."""
 
 import zlib
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class Case:
 
     @property
     def index(self) -> tuple[Any, ...]:
-        """What NumPy is given as an index."""
+        """The index for NumPy."""
         return tuple(part.value for part in self.parts)
 
     @property

@@ -1,4 +1,4 @@
-"""What NumPy makes of a case whose positions are in bounds."""
+"""NumPy's outcome of a case whose positions are in bounds."""
 
 from typing import Any
 

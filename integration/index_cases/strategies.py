@@ -35,12 +35,12 @@ _ALL = Part(slice(None), ":", slice(None))
 
 
 def cases(in_bounds: bool | None = None) -> st.SearchStrategy[Case]:
-    """Cases that are no errors: for positions in bounds, or half of them with some outside."""
+    """Cases without errors: for positions in bounds, or half of them with some outside."""
     return st.randoms(use_true_random=True).map(lambda random: _case(random, in_bounds))
 
 
 def broken_cases() -> st.SearchStrategy[Case]:
-    """Cases with a part that is no index, does not fit, or is one too many."""
+    """Cases with a part that is not an index, does not fit, or is one too many."""
     return st.randoms(use_true_random=True).map(_broken_case)
 
 

@@ -12,7 +12,7 @@ def _bits(x):
 
 
 def _width(dtype):
-    """The number of bits of an element; NumPy has one of fewer than 8 in a byte of its own."""
+    """The number of bits of an element; NumPy has one of fewer than 8 in a byte."""
     narrow = {"int2": 2, "int4": 4}
     return narrow[dtype.name] if dtype.name in narrow else 8 * dtype.itemsize
 

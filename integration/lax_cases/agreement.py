@@ -1,4 +1,4 @@
-"""Evaluate cases on both sides, and say in what they agree: value, types, printed programs."""
+"""Evaluate cases on both sides, and compare them: values, types, printed jaxprs."""
 
 import difflib
 import re
@@ -53,7 +53,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a case: the aspects that could be compared, and the differences."""
+    """The outcome of a case: the aspects that could be compared, and the differences."""
 
     case: Case
     compared: set[str] = field(default_factory=set)
@@ -75,7 +75,7 @@ class Probe:
 
 
 def probes(case: Case) -> list[Probe]:
-    """Return what is computed of a case, each as a function of named inputs."""
+    """Return the computations of a case, each as a function of named inputs."""
     listed = []
     if "value" in case.probes:
         listed.append(Probe("value", _lambda(case.inputs, case.source), case.inputs))
@@ -314,7 +314,7 @@ def surplus(program: str, other: str) -> str:
 
 
 def _same_program(ours: str, theirs: str) -> bool:
-    """Tell whether programs differ only in what JAX writes with objects of its own.
+    """Tell whether jaxprs differ only in parameters that JAX prints as objects.
 
     That is NumPy scalars, as in `np.int64(1)`, and how the operands of a scan are grouped, where
     ours has two numbers. Lines are broken elsewhere then: white space does not count.

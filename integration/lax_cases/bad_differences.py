@@ -1,4 +1,4 @@
-"""Where an error of Ricci has another class than JAX's on purpose, and by what names it is told."""
+"""Errors whose class differs from JAX's on purpose, by their names."""
 
 from typing import NamedTuple
 

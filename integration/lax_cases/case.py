@@ -76,7 +76,7 @@ def is_inexact(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One call: the function's name, the call as text, its operands by name, what is computed.
+    """One call: the function's name, the call as text, its operands by name, the computations.
 
     `diff` names the operands to differentiate by, all inexact arrays where not given; `mapped`
     those that can have a batch axis. `exact=False`: values are not compared, only their types.

@@ -1,4 +1,4 @@
-"""Control flow, loops, custom solves, and what is staged by name."""
+"""Control flow, loops, custom solves, and staged functions with names."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Where Ricci differs from JAX on purpose, and why; everything else is a defect.
+"""Intended differences from JAX, with reasons; everything else is a defect.
 
 Each row holds what both sides give, as `agreement.Difference` writes it: an error, a type, a value;
 of printed programs the words that one side has and the other lacks.

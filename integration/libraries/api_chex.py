@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 
 def passes(assertion, *arguments, **options):
-    """True where the assertion passes, else the first line of what it says."""
+    """True where the assertion passes, else the first line of its message."""
     try:
         assertion(*arguments, **options)
     except (AssertionError, ValueError, TypeError) as error:

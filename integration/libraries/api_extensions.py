@@ -1,4 +1,4 @@
-"""What libraries build of JAX's interfaces for extensions: primitives, traces, interpreters.
+"""Uses of JAX's interfaces for extensions by libraries: primitives, traces, interpreters.
 
 numpyro walks through programs to tell which inputs a result depends on, and haiku to describe a
 network; equinox has primitives that look through `vmap`, refuse a transformation, or stay one call;

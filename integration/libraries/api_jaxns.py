@@ -1,4 +1,4 @@
-"""Jaxns: cumulative operations, numbers kept as logarithms, bounding ellipsoids, batched maps."""
+"""Jaxns: cumulative operations, numbers as logarithms, bounding ellipsoids, batched maps."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Orbax: the checkpointers, what they save and restore, and where they put it."""
+"""Orbax: the checkpointers, their files, and the restored arrays with their devices."""
 
 import itertools
 import tempfile
@@ -86,7 +86,7 @@ def by_pytree(tree):
 
 
 def places(restore, name):
-    """What comes back, and where it is."""
+    """The restored values, and their devices."""
     tree = restore(TREES[name])
     return tree, [str(x.sharding) for x in jax.tree.leaves(tree) if isinstance(x, jax.Array)]
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 
 def played(name, steps=12, batch=3):
-    """Legal actions of random logits, and what is observed and rewarded."""
+    """Legal actions of random logits, and the observations and rewards."""
     env = pgx.make(name)
     state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(1), batch))
 

@@ -43,7 +43,7 @@ def stage(count, devices, first, last, file, folder):
 
 
 def numbers(text):
-    """What a process told, among what the runtime prints."""
+    """The numbers that a process printed, among the runtime's output."""
     words = map(str.split, text.splitlines())
     return [float(line[1]) for line in words if line[:1] == ["told"]]
 

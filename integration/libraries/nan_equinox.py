@@ -16,7 +16,7 @@ KEY = jax.random.key(0)
 
 
 class Layer(eqx.Module):
-    """A layer whose results are divided by 0; it has a leaf that is no array."""
+    """A layer that divides its results by 0; it has a leaf that is not an array."""
 
     linear: eqx.nn.Linear
     norm: eqx.nn.LayerNorm

@@ -14,7 +14,7 @@ X = np.ones((2, 3), np.float32)
 
 
 class Dense(nn.Module):
-    """Two layers with a norm between them, and a root of what is below 0."""
+    """Two layers with a norm between them, and a root of negative numbers."""
 
     @nn.compact
     def __call__(self, x: Any) -> Any:

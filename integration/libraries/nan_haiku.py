@@ -23,7 +23,7 @@ def network(x: Any) -> Any:
 
 
 def rematted(x: Any) -> Any:
-    """Take a root of what is below 0, in a block that is computed again."""
+    """Take a root of negative numbers, in a block that is recomputed."""
 
     def block(x: Any) -> Any:
         y = hk.Linear(3)(x) - 50.0

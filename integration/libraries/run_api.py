@@ -1,4 +1,4 @@
-"""Runs a library's everyday functions, and writes what they gave to a file.
+"""Runs a library's everyday functions, and writes their results to a file.
 
 `python run_api.py NAME FILE`: NAME as in `api_NAME.py`, whose `CASES` maps names to functions of no
 arguments. A result is any pytree of arrays and plain values; an error counts by its class.

@@ -1,4 +1,4 @@
-"""Plans the memory of one job's step, on the drop-in; prints what the plan and the compiler say.
+"""Plans the memory of one job's step, on the drop-in; prints the plan's and the compiler's numbers.
 
 `python run_plan.py NAME DATA`, as for `run_job.py`. The step is the largest of the functions that
 the job, or its library, compiles in its first steps. Each is planned when it is first called: what

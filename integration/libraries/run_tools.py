@@ -160,7 +160,7 @@ def plan(model: Model) -> None:
 
 
 def train(name: str, *options: str) -> str:
-    """Run a training in a process of its own, and return what it prints."""
+    """Run a training in another process, and return its output."""
     command = [sys.executable, *options[:-1], __file__, name, "--train", *options[-1:]]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -65,7 +65,7 @@ def make_calls(name: str, bundle: str, titles: list[str], *, changes_value: bool
 def calls(
     name: str, bundle: Path, *titles: str, value: bool = False, folder: str = ""
 ) -> dict[str, Any]:
-    """Return what a process of its own prints, by title."""
+    """Return the output of another process, by title."""
     command = [sys.executable, __file__, name, "--calls", str(bundle), *titles]
     paths = [folder, os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
@@ -94,7 +94,7 @@ def differ(one: list[Any], two: list[Any]) -> bool:
 
 
 def judge_pair(first: dict[str, Any], second: dict[str, Any], refused: str | None) -> str | None:
-    """Return what is wrong with a program in two equal processes; none if nothing is."""
+    """Return the problems of a program in two equal processes; an empty list if there are none."""
     for row in (first, second):
         if differ(row["result"], row["expected"]):
             return "wrong values"
@@ -111,7 +111,7 @@ def judge_pair(first: dict[str, Any], second: dict[str, Any], refused: str | Non
 
 
 def judge_change(before: dict[str, Any], after: dict[str, Any]) -> str | None:
-    """Return what is wrong with a program after a change; none if nothing is."""
+    """Return the problems of a program after a change; an empty list if there are none."""
     if differ(after["result"], after["expected"]):
         return "a stale result"
     if not differ(after["result"], before["result"]):

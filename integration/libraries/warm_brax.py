@@ -18,7 +18,7 @@ def change_observation() -> None:
 
 
 def stepped(key: Any) -> Any:
-    """Return what is observed after two steps."""
+    """Return the observation after two steps."""
     state = WORLD.reset(key)
     for _ in range(2):
         state = WORLD.step(state, jnp.ones(1))

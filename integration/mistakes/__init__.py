@@ -1,4 +1,4 @@
-"""Mistakes that users make, as small programs, and what the errors must say.
+"""Mistakes that users make, as small programs, and the words in the errors.
 
 ``tools/measure_errors.py`` measures the errors beside JAX's; ``test_mistakes.py`` checks them.
 """

@@ -1,10 +1,10 @@
-"""What a row of the tables of mistakes says."""
+"""The rows of the tables of mistakes."""
 
 from typing import NamedTuple
 
 
 class Mistake(NamedTuple):
-    """A program with a mistake, as a user writes it, and what its error must say.
+    """A program with a mistake, as a user writes it, and the words in its error.
 
     Attributes:
       name: what is wrong.

@@ -1,4 +1,4 @@
-"""Devices, memory and divided arrays. Written for eight devices of the CPU."""
+"""Devices, memory and sharded arrays. Written for eight devices of the CPU."""
 
 from ._mistake import Mistake
 

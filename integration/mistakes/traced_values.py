@@ -1,4 +1,4 @@
-"""Traced arrays used as if they had values, and kept after their trace."""
+"""Traced arrays used as if they had values, or after their trace."""
 
 from ._mistake import Mistake
 

@@ -1,4 +1,4 @@
-"""jit and vmap: their arguments, and what they are given."""
+"""jit and vmap: their options, and the arguments of the calls."""
 
 from ._mistake import Mistake
 

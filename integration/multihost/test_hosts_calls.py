@@ -1,4 +1,4 @@
-"""``distributed.initialize`` and ``shutdown``: what they refuse, and what they leave behind."""
+"""``distributed.initialize`` and ``shutdown``: their errors, and the state after them."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def tell(label, call):
 
 
 def said(program: str, **variables: str) -> dict[str, str]:
-    """What a program in one process prints, by label."""
+    """The output of a program in one process, by label."""
     clean = hosts.environment(0, 1, hosts.free_port(), {})
     clean = {k: v for k, v in clean.items() if k not in ("RICCI_PROCESS_ID", "RICCI_NUM_PROCESSES")}
     del clean["RICCI_COORDINATOR_ADDRESS"]

@@ -1,4 +1,4 @@
-"""Processes that die, hang or differ: the others end in time, and say which it was and where."""
+"""Processes that die, hang or differ: the others end in time, and name the process and the line."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def steps(out: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """What each process prints when nothing goes wrong."""
+    """The output of each process without a fault."""
     ends = run(tmp_path_factory.mktemp("none"), "none")
     assert [end.code for end in ends] == [0, 0], ends[0].err + ends[1].err
     return [steps(end.out) for end in ends]

@@ -31,7 +31,7 @@ QUICKLY = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
 
 
 def told(count: int, devices: int, *jobs: str) -> list[dict]:
-    """What jobs give in each of some processes."""
+    """The results of jobs in each of some processes."""
     variables = {**QUICKLY, "RICCI_NUM_CPU_DEVICES": str(devices)}
     ends = hosts.run(PROGRAM, count, *jobs, limit=150, variables=variables)
     assert all(end.code == 0 for end in ends), "\n".join(end.err[-2000:] for end in ends)
@@ -40,7 +40,7 @@ def told(count: int, devices: int, *jobs: str) -> list[dict]:
 
 @pytest.fixture(scope="module", params=JOBS)
 def both(request):
-    """What jobs give in each of several processes, and in one with as many devices."""
+    """The results of jobs in each of several processes, and in one with as many devices."""
     count = request.param
     jobs = JOBS[count]
     several = told(count, hosts.DEVICES, *jobs, "exchanged", *["preempted"] * (count == 2))

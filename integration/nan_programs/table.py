@@ -15,7 +15,7 @@ from ricci import grad, jit, value_and_grad, vmap
 
 
 class Program(NamedTuple):
-    """A program, and what is to be found in it.
+    """A program, and the expected report.
 
     Attributes:
       name: names the row.

@@ -1,4 +1,4 @@
-"""Evaluate calls in four ways, and say where they differ from real JAX.
+"""Evaluate calls in four ways, and list the differences from real JAX.
 
 The ways: ours compiled by XLA (as it stands, and under `jit` together with its derivatives and
 mapped calls), ours on the reference backend in a process of its own, and NumPy.

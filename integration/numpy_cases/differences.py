@@ -1,4 +1,4 @@
-"""Where Ricci differs from JAX on purpose, or JAX from NumPy, and why; all else is a defect."""
+"""Intended differences from JAX, or of JAX from NumPy, with reasons; others are defects."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

@@ -1,1 +1,1 @@
-"""Options that are honoured, what is observed of them, and what each changes."""
+"""Supported options, the observers of their effects, and the effect of each."""

@@ -1,4 +1,4 @@
-"""What can be observed of options: each observer says what a setting changed."""
+"""Observers of options: each returns a fact that a setting changes."""
 
 import dataclasses
 import importlib
@@ -34,7 +34,7 @@ from ricci_xla.devices._jaxlib import load_xla_client, runtime
 
 
 class Tools(NamedTuple):
-    """What an observer may use."""
+    """The names that an observer may use."""
 
     monkeypatch: pytest.MonkeyPatch
     folder: Path
@@ -88,7 +88,7 @@ def use_key_twice() -> None:
 
 
 def fickle_program() -> None:
-    """A primitive that says another type each time it is asked."""
+    """A primitive whose result type differs each time it is computed."""
     types = iter((jnp.float32, jnp.int32, jnp.float32, jnp.int32))
     fickle = Primitive("fickle")
     fickle.def_abstract_eval(lambda x: x.update(dtype=np.dtype(next(types))))
@@ -175,7 +175,7 @@ def frames_in_traceback(tools: Tools) -> bool:
 
 
 def free_a_cycle(tools: Tools) -> bool:
-    """Whether jaxlib says that the garbage collector had to free an array."""
+    """Whether jaxlib reports that the garbage collector had to free an array."""
     code = (
         "import gc, sys, ricci.numpy as jnp\n"
         f"from ricci import config\nconfig.update('jax_array_garbage_collection_guard', "
@@ -193,7 +193,7 @@ def run_python(code: str) -> subprocess.CompletedProcess:
 
 
 def guard_level(direction: str) -> Callable[[Tools], str]:
-    """What jaxlib is told; that it does so is in test_transfer_guards."""
+    """The level of the guard in jaxlib; test_transfer_guards checks its effect."""
 
     def observe(tools: Tools) -> str:
         level = getattr(runtime.guard_lib.global_state(), direction)
@@ -215,7 +215,7 @@ def move_between_devices() -> None:
 
 
 def dumped(tools: Tools) -> list[tuple[str, bool]]:
-    """What is in the folder after a program was compiled: kinds of files, with locations or not."""
+    """The files of a compilation: their kinds, with locations or not."""
     folder = tools.folder / "dumped"
     if not config.jax_dump_ir_to:
         config.update("jax_dump_ir_to", str(folder))
@@ -237,7 +237,7 @@ def dumped_anywhere(tools: Tools) -> bool:
 
 
 def cached(least_seconds: float | None = 0.0) -> Callable[[Tools], int]:
-    """How many programs are kept on disk of two that differ in the names of operations alone."""
+    """Count the executables on disk of two jaxprs that differ in operations' names alone."""
 
     def observe(tools: Tools) -> int:
         folder = tools.folder / "cache"
@@ -262,7 +262,7 @@ def cached(least_seconds: float | None = 0.0) -> Callable[[Tools], int]:
 
 
 def cached_in_a_folder(tools: Tools) -> bool:
-    """Whether a program is kept where the option says, as seen from the current folder."""
+    """Whether an executable is cached in the option's folder, relative to the current one."""
     tools.monkeypatch.chdir(tools.folder)
     with config.state("jax_persistent_cache_min_compile_time_secs")(0):
         jit(lambda x: x * 12)(1.0)
@@ -273,7 +273,7 @@ def cached_in_a_folder(tools: Tools) -> bool:
 
 
 def broken_cache(tools: Tools) -> str:
-    """What comes of a folder for compiled programs that is a file."""
+    """The outcome of a compilation whose cache folder is a file."""
     path = tools.folder / "file"
     path.touch()
     reset_cache()
@@ -283,14 +283,14 @@ def broken_cache(tools: Tools) -> str:
 
 
 def autotuning_folder(tools: Tools) -> str:
-    """Where XLA keeps what it has found out about fusions on a GPU."""
+    """The folder in which XLA caches its measurements of fusions on a GPU."""
     options = compile_options(ricci.devices()[:1])
     use_xla_caches(options, "cuda", "kept")
     return options.executable_build_options.debug_options.xla_gpu_per_fusion_autotune_cache_dir
 
 
 def compiled_with(attribute: str) -> Callable[[Tools], Any]:
-    """What XLA is told about how to compile."""
+    """The options of compilation that XLA receives."""
 
     def observe(tools: Tools) -> Any:
         parts = [compile_options(ricci.devices()[:1])]  # parts do not keep the whole alive
@@ -302,7 +302,7 @@ def compiled_with(attribute: str) -> Callable[[Tools], Any]:
 
 
 def told_to_cpu(argument: str) -> Callable[[Tools], Any]:
-    """What jaxlib is told when it makes the client of the CPU."""
+    """The options with which jaxlib creates the client of the CPU."""
 
     def observe(tools: Tools) -> Any:
         received = {}
@@ -345,7 +345,7 @@ def chosen_collectives(tools: Tools) -> str:
 
 
 def decomposition_on_gpu(tools: Tools) -> str:
-    """Which library an eigenvalue decomposition is lowered to on a GPU."""
+    """The library that computes an eigenvalue decomposition on a GPU."""
     jaxpr = make_jaxpr(lambda x: lax.linalg.eig(x))(np.eye(3, dtype=np.float32))
     text = lower_jaxpr(jaxpr, "f", platform="cuda")
     return text.partition("magma = ")[2].split('"')[1]
@@ -366,7 +366,7 @@ def read_old_export() -> None:
 
 
 def joining(what: str) -> Callable[[Tools], Any]:
-    """What ``distributed.initialize`` asks of the runtime, which is not reached."""
+    """The arguments of ``distributed.initialize`` for the runtime, which is not reached."""
 
     def observe(tools: Tools) -> Any:
         asked: dict[str, Any] = {"preemption": False}

@@ -1,4 +1,4 @@
-"""Options that are honoured, each with what is observed with the default and with another value.
+"""Supported options, each with the observed facts by default and with another value.
 
 An option that nobody reads gives the same twice, and fails.
 """

@@ -31,7 +31,7 @@ def eager(line: str) -> str:
 
 
 def traced(line: str) -> str:
-    """The same as a function that is compiled; text in its result is no array."""
+    """The same as a function that is compiled; text in its result is not an array."""
     *before, last = eager(line).splitlines()
     body = "\n    ".join([*before, f"result = {last}"])
     known = "str(result) if isinstance(result, np.generic | np.dtype) else result"

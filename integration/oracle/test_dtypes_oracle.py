@@ -1,4 +1,4 @@
-"""Dtypes mean what they mean in JAX: promotion, families, limits, names, and what has a dtype.
+"""Dtypes as in JAX: promotion, families, limits, names, and the dtypes of other objects.
 
 A run asks with the default options; with RICCI_ORACLE_CASES=all, as `nox -s oracle-full` sets it,
 with others as well.

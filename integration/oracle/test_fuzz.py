@@ -98,7 +98,7 @@ def test_alternatives_are_rows_and_tags_stand_behind():
 
 
 def test_a_program_that_disagrees_is_made_small():
-    """Whatever sorts stands for a wrong operation: only it and its form are left."""
+    """Sorting replaces a wrong operation: only it and its form are left."""
 
     def judged(programs):
         return [

@@ -80,7 +80,7 @@ def test_each_device_gathers_all_shards_by_the_kernel_of_the_wheel(tmp_path):
 
 
 def test_ragged_paged_attention_of_the_wheel_computes_what_its_reference_does(tmp_path):
-    """JAX's interpreter does not run the kernel, so that there is no result of it to compare."""
+    """JAX's interpreter does not run the kernel, so that its result cannot be compared."""
     results = _results(sys.executable, os.environ, tmp_path / "ours", ["ragged"])
     expected, result = results["ragged"]
     np.testing.assert_allclose(result, expected, atol=1e-4)

@@ -1,4 +1,4 @@
-"""What `jit` makes of its parameters, and what its stages tell, is what JAX says."""
+"""The parameters of `jit`, and the properties of its stages, are JAX's."""
 
 import pytest
 

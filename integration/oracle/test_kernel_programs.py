@@ -1,4 +1,4 @@
-"""Kernels compute what they do in JAX's interpreter: values, dtypes, and classes of errors.
+"""Kernels compute as in JAX's interpreter: values, dtypes, and classes of errors.
 
 Each program of `data/kernel_programs.txt` is evaluated by both sides, with 64-bit types off and on,
 and the printed jaxprs of its kernel calls are compared; `data/kernel_jaxprs.txt` has both texts

@@ -1,4 +1,4 @@
-"""What ``linearize`` and ``vjp`` return, as programs that read and change it use it."""
+"""The results of ``linearize`` and ``vjp``, for programs that read and change jaxprs."""
 
 import numpy as np
 import pytest

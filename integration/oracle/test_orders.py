@@ -1,4 +1,4 @@
-"""What a call gives does not depend on which calls were made before it.
+"""The result of a call does not depend on earlier calls.
 
 Programs are kept between calls, and a program that was kept for one use must not be taken for
 another one. Each function is called in several ways: eagerly, compiled, inside of other
@@ -116,7 +116,7 @@ def after_empty_caches(steps: list[tuple[Way, bool]]) -> list[Results]:
 
 
 def differences(call: Call) -> list[str]:
-    """What a call gives otherwise after other calls."""
+    """The differences of a call's results after other calls."""
     found = ways(call)
     widths = (True,) if call.x64 else (False, True)
     steps = list(product(found, widths))
@@ -142,7 +142,7 @@ def differences(call: Call) -> list[str]:
 
 
 def differences_in_threads(call: Call) -> list[str]:
-    """What a call gives otherwise while another thread makes it with types of another width."""
+    """The differences of a call's results while another thread calls it with other widths."""
     found = list(ways(call).items())
     if not EVERYTHING:
         found = random.Random(str(call)).sample(found, 2)

@@ -1,4 +1,4 @@
-"""The compiler's generators compute what is known of their algorithms."""
+"""The compiler's generators compute the published values of their algorithms."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ ALGORITHMS = [lax.RandomAlgorithm.RNG_THREE_FRY, lax.RandomAlgorithm.RNG_PHILOX]
 
 
 def check(draw, keys):
-    """What a compiled function of a key computes is what the reference backend does."""
+    """A compiled function of a key has the values of the reference backend."""
     compiled = ricci.jit(draw)
     for key in keys:
         found = compiled(key)

@@ -1,4 +1,4 @@
-"""One side: runs the programs of standard input, each in a process of its own.
+"""One side: runs the programs of standard input, each in another process.
 
 A program's process is a copy of one that has imported JAX, or the drop-in, and has not used it.
 """

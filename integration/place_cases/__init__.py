@@ -1,4 +1,4 @@
-"""Meshes, shardings, and where arrays are: statements, and what JAX says of their results.
+"""Meshes, shardings, and devices of arrays: statements, and JAX's facts about their results.
 
 A line of a text here is `statements; expression => text`. The text is what JAX gives, written there
 by the oracle's interpreter: `PYTHON integration/place_cases [file ...]`. If a line ends in
@@ -33,7 +33,7 @@ def _place(value) -> str:
 
 
 def sharding_text(sharding) -> str:
-    """Say in short what a sharding says."""
+    """Return a short text of a sharding."""
     if sharding is None:
         return "open"
     mesh = getattr(sharding, "mesh", None)
@@ -207,7 +207,7 @@ def _specs(spec) -> list:
 
 
 def _each(jax, shardings: list, function) -> str:
-    """Say where the results of a function are for a matrix that is divided in several ways."""
+    """Return the devices of a function's results for a matrix that is sharded in several ways."""
     matrix = np.cos(np.arange(64.0, dtype="float32")).reshape(8, 8)
     found = []
     for sharding in shardings:

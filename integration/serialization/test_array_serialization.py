@@ -93,7 +93,7 @@ def test_specifications_are_those_of_jax(oracle, tmp_path):
 
 
 def test_both_names_are_one_module(tmp_path):
-    """What a library saves with the drop-in, a program loads with ``ricci``."""
+    """A program loads with ``ricci`` the files that a library saved with the drop-in."""
     theirs = importlib.import_module("jax.experimental.array_serialization.serialization")
     mine = importlib.import_module("ricci.experimental.array_serialization.serialization")
     assert issubclass(theirs.GlobalAsyncCheckpointManager, mine.GlobalAsyncCheckpointManagerBase)

@@ -44,7 +44,7 @@ rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
 def outcomes(interpreter, library, folder):
-    """What the other process says of each row."""
+    """The other process's outcome of each row."""
     wanted = json.dumps([row.name for row in ROWS])
     environment = dict(os.environ)
     if library == "jax":  # where Ricci's drop-in must not be found

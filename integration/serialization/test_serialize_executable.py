@@ -1,4 +1,4 @@
-"""Compiled functions as bytes: what they are for another process, and which have no such form."""
+"""Compiled functions as bytes: read in another process, or refused for lack of such a form."""
 
 import os
 import pickle

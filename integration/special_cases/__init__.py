@@ -297,7 +297,7 @@ def _reference(row: Row, operands: Sequence[Values]) -> Values:
 
 
 def _movement(row: Row, operands: Sequence[Values], reference: Values, eps: float) -> Values:
-    """What a change of each operand by a unit of its last place makes of the result."""
+    """The change of the result by a change of each operand by a unit of its last place."""
     total = np.zeros_like(reference)
     for i, sign in itertools.product(range(len(operands)), (1, -1)):
         if i not in row.integers:

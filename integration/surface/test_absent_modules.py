@@ -1,4 +1,4 @@
-"""Modules of JAX that are left out, and names of other namespaces: the errors say what to use."""
+"""Modules of JAX that are left out, and names of other namespaces: errors name replacements."""
 
 import importlib
 import importlib.util

@@ -17,7 +17,7 @@ from ricci.sharding import PartitionSpec as P
 
 
 class Boxed:
-    """An object that stands for an array, without its attributes."""
+    """An object that converts to an array, without its attributes."""
 
     def __init__(self, value):
         self.value = jnp.asarray(value)

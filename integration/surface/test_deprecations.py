@@ -1,4 +1,4 @@
-"""What JAX 0.11 deprecates works, with a warning at the user's line."""
+"""Names that JAX 0.11 deprecates work, with a warning at the user's line."""
 
 import warnings
 

@@ -93,7 +93,7 @@ stax.FanOut(2)[0](K, (-1, 3))
 
 
 def layer_texts(layer: str, shape: str) -> tuple[str, str]:
-    """What is asked of a layer: its shape and parameters; outputs and gradients."""
+    """The compared facts of a layer: its shape and parameters; outputs and gradients."""
     sizes = tuple(int(n) for n in shape.split())
     filled = tuple(2 if n == -1 else n for n in sizes)
     made = f"{START}make, apply = stax.{layer}\nshape, params = make(K, {sizes})\n"

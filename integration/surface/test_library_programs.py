@@ -1,4 +1,4 @@
-"""Primitives, interpreters and generators that libraries define do here what they do in JAX.
+"""Primitives, interpreters and generators that libraries define work as in JAX.
 
 Each program of `data/library_programs.txt` is evaluated by both sides, with 64-bit types off and
 on. A run takes a sample, and with RICCI_ORACLE_CASES=all, as `nox -s oracle-full` sets it, all.

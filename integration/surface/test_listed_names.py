@@ -1,4 +1,4 @@
-"""What completion offers in JAX's namespaces: the names that JAX documents, and those said here."""
+"""Completion in JAX's namespaces: the names that JAX documents, and those listed here."""
 
 import csv
 import importlib

@@ -216,7 +216,7 @@ described = {
 
 
 def described(python: str, module: str, path: str) -> dict[str, Any]:
-    """What a library says of its options, asked in a process of its own."""
+    """A library's descriptions of its options, from another process."""
     code = (
         f"import {module} as namespace, json\nWRONG = {WRONG!r}\n{_DESCRIPTION}\n"
         "print(json.dumps(described))"
@@ -232,7 +232,7 @@ def described(python: str, module: str, path: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def both() -> tuple[dict[str, Any], dict[str, Any]]:
-    """What we say, and what the oracle says."""
+    """The descriptions of both sides."""
     ours = described(sys.executable, "ricci", ":".join(sys.path))
     return ours, described(os.environ["RICCI_ORACLE_PYTHON"], "jax", "")
 
@@ -263,7 +263,7 @@ def test_options_are_the_oracles(both, what):
 
 @oracle_only
 def test_wrong_values_are_refused_as_by_the_oracle(both):
-    """Where the oracle takes any value, we may refuse one; never the other way round."""
+    """The oracle takes any value where we may refuse one; never the other way round."""
     ours, theirs = both
     differ = {
         (name, str(wrong)): (mine, other)

@@ -1,4 +1,4 @@
-"""What Python, and tools that read objects, expect of arrays, shardings and public functions."""
+"""Protocols of Python, and of tools that read objects: arrays, shardings and public functions."""
 
 import copy
 import importlib

@@ -1,4 +1,4 @@
-"""What users see of names: signatures, classes in messages, namespaces."""
+"""Names that users see: signatures, classes in messages, namespaces."""
 
 import inspect
 import pickle

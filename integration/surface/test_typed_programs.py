@@ -1,4 +1,4 @@
-"""The typed programs run; `nox -s types` checks what they say of types."""
+"""The typed programs run; `nox -s types` checks their types."""
 
 import importlib.util
 import sys

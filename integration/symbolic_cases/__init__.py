@@ -1,4 +1,4 @@
-"""Functions of arrays with symbolic dimensions: what is tried, and how it runs."""
+"""Functions of arrays with symbolic dimensions: the cases, and their evaluation."""
 
 from .both import jax_errors as jax_errors
 from .both import recorded_errors as recorded_errors

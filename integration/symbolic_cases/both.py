@@ -1,4 +1,4 @@
-"""What JAX makes of the calls, asked in its own process."""
+"""JAX's outcomes of the calls, from its own process."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Which calls JAX exports with a symbolic dimension. JAX's interpreter runs this file.
+"""The calls that JAX exports with a symbolic dimension. JAX's interpreter runs this file.
 
 A line of standard input is a call: ``[source, {name: [dtype, shape]}, {name: value}, size]``.
 A line of standard output answers it: the class of the error, or nothing.

@@ -58,7 +58,7 @@ def _refined(text: str) -> str:
 
 
 def run_symbolic(fun: Callable[..., Any], specs: Sequence[Any], args: Sequence[Any]) -> Any:
-    """What ``fun``, traced and lowered for the symbolic ``specs``, computes for ``args``."""
+    """The results of ``fun``, traced and lowered for the symbolic ``specs``, for ``args``."""
     text = ricci.jit(fun, keep_unused=True).lower(*specs).as_text()
     out = ricci.eval_shape(fun, *args)
     outs, tree = ricci.tree.flatten(out)
@@ -104,7 +104,7 @@ def lowering_error(case: Case) -> str:
 
 
 def difference(case: Case, size: int) -> str:
-    """How a case differs from the same call of known shapes, whose size is ``size``.
+    """The difference of a case from the same call of known shapes, whose size is ``size``.
 
     Nothing is said where the call itself fails for that size, since it names other sizes. For size
     0 the variable is one that may be 0.

@@ -1,4 +1,4 @@
-"""``checkify``: what is reported, its message and the values beside it, as in real JAX."""
+"""``checkify``: its errors, their messages and the values beside them, as in real JAX."""
 
 from typing import Any
 

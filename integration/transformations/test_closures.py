@@ -1,4 +1,4 @@
-"""What calls see of a variable that has changed since their function was traced.
+"""Calls after a captured variable has changed since their function was traced.
 
 As in JAX: what keeps the programs of a function keeps the values that it closed over; what traces
 a function in each call sees new ones.
@@ -110,7 +110,7 @@ EAGER_CALLS = {
 
 
 def wave(scale=2.0):
-    """Return a function with a checkpoint around a new function of its own."""
+    """Return a function with a checkpoint around a new inner function."""
     return ricci.checkpoint(lambda y: jnp.sum(jnp.sin(y) * scale))
 
 
@@ -125,7 +125,7 @@ TRANSFORMATIONS = {
 
 
 def compiled_in(call):
-    """Return the names of what is compiled in the last three of seven calls."""
+    """Return the names of the compilations in the last three of seven calls."""
     compiled = []
 
     def listener(event, seconds, **about):

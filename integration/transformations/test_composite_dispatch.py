@@ -118,7 +118,7 @@ def test_an_error_leaves_it_usable():
 
 
 class Holder:
-    """What shows its array's attributes and is a pytree, as some libraries' variables are."""
+    """A pytree with its array's attributes, as some libraries' variables are."""
 
     def __init__(self, value):
         self.value = value

@@ -356,7 +356,7 @@ def test_printed_program(prelude, source, inputs):
 
 
 def test_integer_results_of_rules_have_no_tangent():
-    """What is computed of them goes without derivatives, whatever operations these are."""
+    """Operations on such results have no derivatives, whichever they are."""
     thirds = lambda x: jnp.divmod(jnp.frexp(x)[1], 3)[0]
     value, tangent = ricci.jvp(thirds, (20.0,), (1.0,))
     assert (int(value), tangent.dtype) == (1, ricci.dtypes.float0)

@@ -1,4 +1,4 @@
-"""What nobody needs is not computed: no trace of it is left where a program is lowered.
+"""Dead code is not computed: a lowered module has no trace of it.
 
 Each program computes `tan` for nobody. It may be in a jaxpr that shows what the user wrote, but not
 in what is compiled, nor in gradients where real JAX removes it.

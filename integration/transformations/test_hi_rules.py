@@ -215,7 +215,7 @@ class Wave(hijax.HiPrim):
 
 
 def recomputed(exponential, x):
-    """The sine, with the derivative of what it is a function of."""
+    """The sine of the exponential, with its derivative by the exponential's argument."""
     return jnp.sin(exponential) + exponential * jnp.cos(exponential) * (x - lax.stop_gradient(x))
 
 

@@ -1,4 +1,4 @@
-"""The laws that need a compiler: XLA computes what NumPy does, and accepts what is lowered."""
+"""The laws that need a compiler: XLA's values are NumPy's, and it accepts the lowered modules."""
 
 import importlib
 import random

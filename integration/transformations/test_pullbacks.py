@@ -1,4 +1,4 @@
-"""Pullbacks as values: what they compute on request, what they are made of, and calls of them."""
+"""Pullbacks as values: the requested cotangents, their residuals, and calls of them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What `checkpoint` computes again: as often as real JAX, with every policy.
+"""Recomputation under `checkpoint`: as often as in real JAX, with every policy.
 
 The operations in the printed programs of gradients are counted, inside and outside of loops and
 branches. A run takes some of the programs; with RICCI_ORACLE_CASES=all, as `nox -s oracle-full`
@@ -215,7 +215,7 @@ re.sub("(output of .*?|named .*?) from .*", "\\\\1", out.getvalue())
 
 
 def described_residuals(fun, *args):
-    """What differentiation keeps of the results of operations."""
+    """The residuals among the results of operations."""
     found = saved_residuals(fun, *args)
     return [what for _, what in found if what.startswith("output of")]
 

@@ -1,4 +1,4 @@
-"""What the first half of a differentiated program on shards hands to the second."""
+"""The residuals of differentiated functions of shards."""
 
 import numpy as np
 

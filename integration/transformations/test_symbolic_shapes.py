@@ -42,7 +42,7 @@ SQUEEZED = ("jnp.squeeze(x0)", "jnp.cov(x0)", "jnp.corrcoef(x0)")
 
 
 def test_lowering_errors_are_those_recorded():
-    """Whatever JAX exports is lowered here; what is not lowered is listed in `errors.tsv`."""
+    """Every call that JAX exports is lowered here; others are listed in `errors.tsv`."""
     found = {str(case): error for case in cases() if (error := lowering_error(case))}
     expected = {call: here for call, (_, here) in RECORDED.items() if here}
     assert found == expected

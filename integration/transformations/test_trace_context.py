@@ -1,4 +1,4 @@
-"""What a trace reads from its surroundings is in the key of every cache that keeps the trace.
+"""The surroundings that a trace reads are in the key of every cache that stores the trace.
 
 A table with two sides: the settings that a function can read while it is traced, and the ways in
 which its trace is cached. Each function is called under one value, another, and the first again.

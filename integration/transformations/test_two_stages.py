@@ -1,4 +1,4 @@
-"""Compiling in two stages: first calls run what was compiled quickly, later ones what was fully."""
+"""Compiling in two stages: first calls run a quickly compiled executable, later ones another."""
 
 import gc
 import os

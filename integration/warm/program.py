@@ -31,7 +31,7 @@ ricci.tree_util.register_pytree_node(
 
 
 class Case:
-    """What a call is made of. A change sets an attribute, or changes something outside."""
+    """The parts of a call. A change sets an attribute, or changes something outside."""
 
     def __init__(self):
         self.factor = 3.0

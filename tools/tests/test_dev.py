@@ -26,7 +26,7 @@ def fake(path: Path, says: str, status: int = 0) -> Path:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with an old interpreter of its own, an empty PATH and an empty home."""
+    """A machine with an old interpreter, an empty PATH and an empty home."""
     monkeypatch.setattr(sys, "executable", str(fake(tmp_path / "own", "3 8")))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

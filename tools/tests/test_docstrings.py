@@ -1,4 +1,4 @@
-"""What a docstring lacks is found, and counted against what was reached."""
+"""Missing parts of docstrings are found, and counted against the floors."""
 
 import sys
 from pathlib import Path
@@ -24,7 +24,7 @@ from docstrings import (  # noqa: E402
 
 
 def whole(a, b=1, *rest):
-    """Adds what it is given.
+    """Add the arguments.
 
     Args:
       a, b: numbers.

@@ -1,4 +1,4 @@
-"""The pages of docs/: each is found from the first, links lead somewhere, what is shown is run.
+"""The pages of docs/: each is found from the first, links lead somewhere, code that is shown runs.
 
 Commands that pages and READMEs name exist: sessions, tools and their options.
 """
@@ -69,7 +69,7 @@ def prose(page: Path) -> str:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """What a link may name of a page: its headings, as MyST makes anchors of them."""
+    """The anchors of a page: its headings, in the form that MyST gives them."""
     heads = re.findall(r"^#{1,4} (.*)$", prose(page), re.M)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head).lower() for head in heads)
     named = re.findall(r"^\(([\w-]+)\)=$", prose(page), re.M)

@@ -1,4 +1,4 @@
-"""The check for a GPU, dry: what it compares, and its parts on a CPU."""
+"""The check for a GPU, dry: its comparisons, and its parts on a CPU."""
 
 import argparse
 import subprocess

@@ -1,4 +1,4 @@
-"""Reading the logs of libraries' tests, and what is reported of them."""
+"""Reading the logs of libraries' tests, and the reports on them."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Other processors: the variables that stand for them, and the plugins that pytest loads."""
+"""Other processors: the variables that select them, and the plugins that pytest loads."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ BY_NAME = {machine.name: machine for machine in MACHINES}
 
 
 def run_pytest(folder: Path, text: str, plugin: str) -> str:
-    """What pytest says of a file of tests, with a plugin of tools/."""
+    """The output of pytest on a file of tests, with a plugin of tools/."""
     (folder / "test_it.py").write_text(text)
     paths = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(TOOLS))))
     run = [

@@ -1,4 +1,4 @@
-"""Every package says the same of itself where it is the same, and something of its own."""
+"""The metadata of the packages: equal fields, and those of each package."""
 
 import sys
 import tomllib

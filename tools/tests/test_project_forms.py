@@ -1,4 +1,4 @@
-"""What the forge reads names what is there: sessions, versions, files."""
+"""The files for the forge name existing sessions, versions and files."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What the packages' READMEs say is there, is there; and how their examples are run."""
+"""The packages' READMEs name existing things; and the runs of their examples."""
 
 import re
 import subprocess
@@ -86,7 +86,7 @@ def test_extras_that_are_named_are_declared(package: str) -> None:
 
 @EVERY_PACKAGE
 def test_an_example_names_its_backend(package: str) -> None:
-    """What it imports to compute is what its extra installs."""
+    """The backend that it imports is in its extra."""
     _, extras = installed(readme(package))
     backends = {f"ricci_{extra}" for extra in extras} & {"ricci_xla", "ricci_reference"}
     code = "".join(BLOCK.findall(readme(package)))

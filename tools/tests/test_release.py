@@ -1,4 +1,4 @@
-"""What a release is checked for, without building one."""
+"""The checks of a release, without building one."""
 
 import sys
 from pathlib import Path

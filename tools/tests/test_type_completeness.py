@@ -1,4 +1,4 @@
-"""The counts that pyright prints are held against what was reached."""
+"""The counts that pyright prints are compared with the floors."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What every package of the workspace has to have, and how versions and environments are made."""
+"""Properties of every package of the workspace, versions, and the making of environments."""
 
 import ast
 import os
@@ -147,7 +147,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 def built(folder: Path, kind: str) -> Path:
-    """Build a package in a process of its own: a build changes the working folder."""
+    """Build a package in another process: a build changes the working folder."""
     code = f"import hatchling.build as b; print(b.build_{kind}({str(folder.parent)!r}))"
     command = [sys.executable, "-c", code]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Programs looked at before they run: what would go wrong, what they hold, where a NaN is from."""
+"""Programs that are checked before they run: errors, memory, and the origin of a NaN."""
 
 import ricci
 import ricci.numpy as jnp

@@ -1,4 +1,4 @@
-"""What a function does, as a program."""
+"""The jaxpr of a function."""
 
 from typing import assert_type
 

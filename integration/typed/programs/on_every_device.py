@@ -1,4 +1,4 @@
-"""Functions of shards, sharded types and meshes: decorators keep the types of what they wrap."""
+"""Functions of shards, sharded types and meshes: decorators preserve the types of functions."""
 
 from typing import assert_type
 

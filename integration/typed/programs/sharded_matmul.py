@@ -1,4 +1,4 @@
-"""Arrays divided over a mesh of devices."""
+"""Arrays sharded over a mesh of devices."""
 
 import ricci
 import ricci.numpy as np

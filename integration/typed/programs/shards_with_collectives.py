@@ -1,4 +1,4 @@
-"""A function of shards: each device computes on its part, and they add up what they found."""
+"""A function of shards: each device computes on its part, and they add up the results."""
 
 from functools import partial
 from typing import assert_type

@@ -1,4 +1,4 @@
-"""Errors of the derivative transformations: the class JAX raises, and what they say."""
+"""Errors of the derivative transformations: JAX's classes, and the messages."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ def examples(*shape):
 
 
 def loop(fun, args, dims, size):
-    """What vmap stands for: ``fun`` of each example, stacked."""
+    """The definition of vmap: ``fun`` of each example, stacked."""
     rows = [
         fun(*(x if d is None else np.take(x, i, d) for x, d in zip(args, dims, strict=True)))
         for i in range(size)

@@ -1,4 +1,4 @@
-"""``python -m ricci_check``: what it prints, and with what it ends."""
+"""``python -m ricci_check``: its output, and its exit status."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a report holds and shows, and how rules are chosen."""
+"""The content and the forms of a report, and the choice of rules."""
 
 import json
 from functools import partial
@@ -198,7 +198,7 @@ def test_check_restores_mutated_objects(error):
 
 
 class Compiled:
-    """A library's compiled function, whose ``trace`` returns what is not Ricci's."""
+    """A library's compiled function, whose ``trace`` returns an object that is not Ricci's."""
 
     def __init__(self, fun):
         self.fun = jit(fun)

@@ -1,4 +1,4 @@
-"""What is kept by function: bound methods by the state of their object."""
+"""Caches by function: bound methods by the state of their object."""
 
 import gc
 import weakref
@@ -23,7 +23,7 @@ class Settings:
 
 
 class Array:
-    """What the front end takes for an array: its class has an ``aval``."""
+    """A class that the front end takes for an array: it has an ``aval``."""
 
     aval = None
 

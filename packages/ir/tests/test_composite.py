@@ -21,7 +21,7 @@ def call(monkeypatch):
 
 
 class Backend:
-    """Says what it was asked, and dispatches composites if told so."""
+    """Records its calls, and dispatches composites if the test sets a flag."""
 
     def __init__(self, dispatches: bool = True):
         self.dispatches = dispatches

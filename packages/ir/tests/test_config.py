@@ -35,7 +35,7 @@ def _in_thread(fun):
 
 @pytest.fixture
 def option():
-    """An option of its own for each test, so that none leaves anything behind."""
+    """A new option for each test, so that none leaves anything behind."""
     return State("an_option", INT, 0)
 
 

@@ -1,4 +1,4 @@
-"""Observers: who is told, what is traced anew, and what is kept."""
+"""Observers: which are notified, and the retraced and the cached functions."""
 
 import threading
 

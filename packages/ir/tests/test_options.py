@@ -1,4 +1,4 @@
-"""The table of options: every row has a status, and those that are not supported say so once."""
+"""The table of options: every row has a status, and unsupported ones warn once."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Which types of arrays are a truth value, a number or an index; warnings at the user's line."""
+"""Types of arrays that are truth values, numbers or indices; warnings at the user's line."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""How messages name files and cells of notebooks."""
+"""Names of files and cells of notebooks in messages."""
 
 import sys
 from types import SimpleNamespace

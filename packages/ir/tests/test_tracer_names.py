@@ -1,4 +1,4 @@
-"""What the user's code calls a traced value, found in its frames."""
+"""The user's variable name of a tracer, found in the stack's frames."""
 
 from ricci_ir._tracer_names import called_in_frames
 

@@ -1,4 +1,4 @@
-"""Types that say how arrays lie on a mesh, and how that passes through operations."""
+"""Types with the sharding of arrays on a mesh, and its propagation through operations."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ from ricci_ir import (
 
 
 class Mesh(namedtuple("Mesh", "sizes")):
-    """What rules read of a mesh."""
+    """The attributes of a mesh that rules read."""
 
     @property
     def shape(self):

@@ -1,4 +1,4 @@
-"""Which operations may be applied to the terms of a sum that the devices have not done yet."""
+"""The operations that may be applied to unreduced values."""
 
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ F32 = np.dtype("float32")
 
 
 class Mesh:
-    """What types read of a mesh: ``z`` is no explicit axis."""
+    """The attributes of a mesh that types read; ``z`` is not an explicit axis."""
 
     shape: ClassVar = {"x": 2, "y": 4, "z": 2}
     explicit_axes = ("x", "y")

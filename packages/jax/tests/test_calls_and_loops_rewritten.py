@@ -46,7 +46,7 @@ class RecordingTrace(jax.core.Trace):
 
 
 class RewritingTrace(RecordingTrace):
-    """Records the bodies of loops anew, with operands twice as many."""
+    """Records the bodies of loops with twice as many operands."""
 
     def rebind(self, primitive, operands, **params):
         if primitive is not scan_p:

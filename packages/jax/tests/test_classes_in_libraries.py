@@ -38,7 +38,7 @@ def test_jitted_functions_are_told_from_others_by_their_protocol():
 
 
 class Batched(jax.ShapeDtypeStruct):
-    """A description with an attribute of its own, as tokamax has."""
+    """A description with an additional attribute, as tokamax has."""
 
     def __init__(self, shape, dtype, axes):
         super().__init__(shape, dtype)

@@ -1,4 +1,4 @@
-"""An effect that a library defines happens where the library says that it may."""
+"""An effect that a library defines is allowed where the library registers it."""
 
 from collections.abc import Callable
 from typing import Any

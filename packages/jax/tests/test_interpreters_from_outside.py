@@ -1,4 +1,4 @@
-"""Interpreters that a library writes for JAX: traces of its own, programs taken apart."""
+"""Interpreters that a library writes for JAX: their traces, and loops over equations."""
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def test_calls_are_written_out():
 
 
 class Doubled:
-    """A value that stands for twice its array, as a library's wrappers of arrays do."""
+    """A value that represents twice its array, as a library's wrappers of arrays do."""
 
     def __init__(self, array):
         self.array = array

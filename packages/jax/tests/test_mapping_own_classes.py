@@ -1,4 +1,4 @@
-"""``vmap`` over values of a library's class, which is no pytree: ``register_vmappable``."""
+"""``vmap`` over values of a library's class, which is not a pytree: ``register_vmappable``."""
 
 from collections import namedtuple
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from jax.interpreters import batching
 
 
 class Batch:
-    """Holds an array; the class says itself how it is mapped over."""
+    """Holds an array; the class defines how it is mapped over."""
 
     def __init__(self, data):
         self.data = data
@@ -29,7 +29,7 @@ def plain(spec):
 
 
 class Protocol:
-    """The two functions of the class, which note what they are asked."""
+    """The two functions of the class, which record their arguments."""
 
     def __init__(self):
         self.asked = []
@@ -177,7 +177,7 @@ def test_vmap_refuses_unregistered_classes():
 
 
 class Rows:
-    """A size of its own class."""
+    """A size of a class other than int."""
 
     def __init__(self, number):
         self.number = number

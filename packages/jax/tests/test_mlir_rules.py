@@ -25,7 +25,7 @@ def primitive_with(rule, several=False) -> Primitive:
 
 
 def inside_a_rule(look):
-    """What ``look(ctx, x)`` returns, called by a rule."""
+    """The result of ``look(ctx, x)``, called by a rule."""
     found = []
 
     def rule(ctx, x):

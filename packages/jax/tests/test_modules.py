@@ -20,7 +20,7 @@ from jax._table import NOT_IN_JAX
 
 
 def run(program: str, *options: str, **variables: str) -> str:
-    """What a program prints in a process of its own."""
+    """The output of a program in another process."""
     done = subprocess.run(
         [sys.executable, *(options or ("-c", program))],
         capture_output=True,

@@ -97,7 +97,7 @@ def test_a_missing_rule_is_named(use):
 
 
 def make_probe(several: bool, seen: set[str]) -> Primitive:
-    """A product whose rules note what they are given."""
+    """A product whose rules record their arguments."""
     probe = Primitive(f"probe_{several}")
     probe.multiple_results = several
     wrap = (lambda x: [x]) if several else (lambda x: x)

@@ -72,7 +72,7 @@ def test_index_tricks_are_derived_from(base):
 
 
 def test_the_steps_of_vectorize():
-    """Quaxed composes ``vectorize`` anew of these."""
+    """Quaxed composes ``vectorize`` from these."""
     ins, outs = vectorize._parse_gufunc_signature("(m,n),(n)->(m)")
     assert (ins, outs) == ([("m", "n"), ("n",)], [("m",)])
     arrays = jnp.ones((2, 1, 3, 4)), jnp.ones((5, 4))

@@ -1,4 +1,4 @@
-"""What the table of unlisted names says is there."""
+"""The names of the table of unlisted names exist."""
 
 import importlib
 import inspect

@@ -1,4 +1,4 @@
-"""Values of a library's class that stand for arrays: the tables of types and of conversions."""
+"""Values of a library's class that represent arrays: the tables of types and of conversions."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ class Variable:
 
 
 class Proxy(Variable):
-    """Says that it is of the class of what it holds, and has its attributes, as proxies do."""
+    """Has the class and the attributes of its value, as proxies do."""
 
     def __getattr__(self, name):
         return getattr(self.value, name)

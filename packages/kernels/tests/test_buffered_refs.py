@@ -140,7 +140,7 @@ def test_the_dtype_of_a_block_is_any_dtype(dtype):
 
 
 def test_buffers_of_bounded_slices_in_a_pipeline():
-    """They have room for the largest slice; ``emit_pipeline`` copies what the index says."""
+    """They have room for the largest slice; ``emit_pipeline`` copies the part in the index."""
     rows = pl.BlockSpec((pl.BoundedSlice(8), 4), lambda i: (pl.ds(i * 6, 6), 0))
     double = lambda x, out: out.__setitem__(..., x[...] * 2)
     pipeline, allocations = pltpu.emit_pipeline_with_allocations(

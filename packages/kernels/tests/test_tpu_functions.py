@@ -26,7 +26,7 @@ WORDS = {
 
 
 def _narrowed(x, name, bits):
-    """What is left of numbers that are rounded, or wrapped to so many bits."""
+    """The values of numbers that are rounded, or wrapped to so many bits."""
     if name == "bfloat16":
         return x.astype(BF16).astype(x.dtype)
     wrapped = x.astype(np.int64) % 2**bits

@@ -1,4 +1,4 @@
-"""Kernels lowered for NVIDIA GPUs: the custom call, its text, and what is refused first."""
+"""Kernels lowered for NVIDIA GPUs: the custom call, its text, and the errors before it."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Logs of backward passes: ``pullback.with_logs``, rules that log, and what is around them."""
+"""Logs of backward passes: ``pullback.with_logs``, rules that log, and transformations of them."""
 
 import numpy as np
 import pytest

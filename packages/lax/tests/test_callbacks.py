@@ -120,7 +120,7 @@ def test_jaxprs_list_their_effects(fun, effects):
 
 
 def count(jaxpr, name):
-    """How many equations of a primitive a program has, inner programs included."""
+    """Count the equations of a primitive in a jaxpr, inner jaxprs included."""
     inner = sum(count(j, name) for eqn in jaxpr.eqns for j in ir.jaxprs_in_params(eqn.params))
     return inner + sum(eqn.primitive.name == name for eqn in jaxpr.eqns)
 
@@ -446,7 +446,7 @@ def test_a_breakpoint_that_is_not_reached_needs_no_terminal(monkeypatch):
 
 
 def _prompt_of(monkeypatch, capsys, *commands):
-    """What a breakpoint shows for some commands."""
+    """The output of a breakpoint for some commands."""
 
     def inner(x):
         y = lax.add(x, X)

@@ -1,4 +1,4 @@
-"""``checkify``: errors as values, how they are put together, and where they are said to be."""
+"""``checkify``: errors as values, their combination, and their places in the user's code."""
 
 from typing import Any
 

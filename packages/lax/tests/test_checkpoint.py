@@ -1,4 +1,4 @@
-"""``checkpoint``: what is kept, what is computed again, and errors."""
+"""``checkpoint``: residuals, recomputation, and errors."""
 
 import gc
 import weakref
@@ -41,7 +41,7 @@ def names(jaxpr):
 
 
 def kept(fun, *args):
-    """What differentiation keeps, without the arguments."""
+    """The residuals, without the arguments."""
     return [what for _, what in saved_residuals(fun, *args) if "argument" not in what]
 
 

@@ -50,7 +50,7 @@ def total(x):
 
 
 def consts_under(transform, *args):
-    """How many arrays are hoisted while a function of one array is transformed."""
+    """Count the arrays that are hoisted while a function of one array is transformed."""
     counts = []
 
     def f(x):

@@ -1,4 +1,4 @@
-"""Control flow: what is traced, kept, hoisted and packed; and errors."""
+"""Control flow: tracing, caching, hoisting and packing; and errors."""
 
 import gc
 import weakref

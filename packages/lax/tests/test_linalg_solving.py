@@ -55,7 +55,7 @@ def close(actual, expected):
 
 
 def printed():
-    """What JAX prints, by title."""
+    """JAX's output, by title."""
     for part in DATA.read_text().split("### ")[1:]:
         title, _, body = part.partition("\n")
         source, _, text = body.partition("\n--->\n")

@@ -1,4 +1,4 @@
-"""What decompositions are lowered to: LAPACK's kernels, GPUs' and TPUs'."""
+"""The lowerings of decompositions: kernels of LAPACK, GPUs and TPUs."""
 
 import re
 from functools import partial

@@ -1,4 +1,4 @@
-"""What the block of an elementwise primitive gives, without a line in any other file."""
+"""The block of an elementwise primitive suffices, without a line in any other file."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How explicit shardings pass through operations."""
+"""Propagation of explicit shardings through operations."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ from ricci_lax.linalg import svd_p
 
 
 class Mesh:
-    """What rules read of a mesh."""
+    """The attributes of a mesh that rules read."""
 
     shape = {"x": 2, "y": 4}
     explicit_axes = ("x", "y")

@@ -28,7 +28,7 @@ def program(fun, *args):
 
 
 def steps(fun, *args):
-    """Each equation as its primitive and what it is parametrised by."""
+    """Each equation as its primitive and its parameters."""
     return [(eqn.primitive.name, eqn.params) for eqn in program(fun, *args).eqns]
 
 

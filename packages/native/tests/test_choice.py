@@ -43,7 +43,7 @@ START = "import numpy as np, ricci_lax as lax\nfrom ricci_xla import jit\nx = np
 
 
 def run(code, cwd=None, **variables):
-    """Run code in another process; return what it prints."""
+    """Run code in another process; return its output."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RICCI_NATIVE": ""}
     environment.update(variables)
     command = [sys.executable, "-c", START + code]

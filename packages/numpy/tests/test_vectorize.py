@@ -100,7 +100,7 @@ def test_vectorize_wraps_the_function():
 
 
 class _Pair:
-    """A pytree with a shape of its own."""
+    """A pytree with a shape."""
 
     def __init__(self, a, b):
         self.a, self.b = a, b

@@ -1,4 +1,4 @@
-"""What is read from the environments of clusters, recorded ones."""
+"""Detection of clusters from recorded environments."""
 
 import socket
 import sys

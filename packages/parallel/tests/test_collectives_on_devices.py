@@ -1,4 +1,4 @@
-"""On devices every collective gives what it gives for a batch, and so do its derivatives."""
+"""Collectives on devices have the values and the derivatives of those on a batch."""
 
 import re
 

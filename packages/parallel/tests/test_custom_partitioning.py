@@ -1,4 +1,4 @@
-"""Sharding rules as text, and functions that are divided by a function of the user's."""
+"""Sharding rules as text, and functions that are partitioned by a function of the user's."""
 
 import gc
 import weakref
@@ -151,7 +151,7 @@ def test_invalid_mappings_are_refused(make, message):
 
 
 def divided(fun, part=None, rule="i j -> i j", seen=None, **options):
-    """A function that is divided as the compiler proposes."""
+    """A function that is partitioned as the compiler proposes."""
     found = custom_partitioning(fun, options.pop("static_argnums", ()))
 
     @found.def_partition

@@ -1,4 +1,4 @@
-"""What is concluded from the signs of the processes of a cluster."""
+"""Failures that are detected from the heartbeats of a cluster's processes."""
 
 import pytest
 
@@ -11,7 +11,7 @@ FINE = Heartbeat(0, "train.py:1 in main")
 
 
 def heard(*states: Heartbeat, **of_last: float | bool) -> dict[int, LastHeartbeat]:
-    """What was heard of processes 0, 1, …; the keywords are said of the last of them."""
+    """The last heartbeats of processes 0, 1, …; the keywords are fields of the last one."""
     found = {
         i: LastHeartbeat(Member(i, "host", 100 + i), s._replace(rank=i))
         for i, s in enumerate(states)

@@ -161,7 +161,7 @@ def test_iterations_of_a_loop_that_counts(start, step, operation, direction, tri
 
 
 class Grid:
-    """What `MeshAxes` reads of a mesh; devices are numbers."""
+    """The attributes of a mesh that `MeshAxes` reads; devices are numbers."""
 
     def __init__(self, devices, *axis_names):
         self.devices, self.axis_names = np.array(devices), axis_names

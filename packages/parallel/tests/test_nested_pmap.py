@@ -1,4 +1,4 @@
-"""``pmap`` within ``pmap``: every slice of a slice has a device of its own."""
+"""``pmap`` within ``pmap``: every slice of a slice has another device."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What processes tell each other, in a program of one."""
+"""Messages between processes, in a program of one."""
 
 import numpy as np
 import pytest

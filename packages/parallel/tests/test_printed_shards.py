@@ -27,7 +27,7 @@ def expected(mesh, *values):
 
 
 def texts_in(fun, mesh, *args, text=str, **options):
-    """Call a function of shards, and return the texts of what it yields, in each of two calls."""
+    """Call a function of shards, and return the texts that it yields, in each of two calls."""
     texts = []
 
     def printing(*shards):

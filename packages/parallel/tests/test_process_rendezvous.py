@@ -1,4 +1,4 @@
-"""How the processes of a cluster find each other, and what they say when some do not come."""
+"""Rendezvous of the processes of a cluster, and the errors when some do not come."""
 
 import shutil
 import socket

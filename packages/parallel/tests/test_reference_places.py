@@ -1,4 +1,4 @@
-"""On the reference backend, which has one place, values stay where they are said to be put."""
+"""On the reference backend, which has one device, values have the shardings of `device_put`."""
 
 import numpy as np
 import pytest

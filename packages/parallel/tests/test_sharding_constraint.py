@@ -197,7 +197,7 @@ def test_the_primitives_keep_types():
 
 
 def test_parts_of_a_constrained_value_may_differ_in_size(mesh):
-    """XLA pads them; an array that is put somewhere must be divided evenly."""
+    """XLA pads them; an argument of `device_put` must be sharded evenly."""
     sharding = NamedSharding(mesh, P("i"))
     odd = np.arange(9, dtype=np.float32)
     constrained = lambda x: with_sharding_constraint(x, sharding)

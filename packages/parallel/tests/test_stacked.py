@@ -1,4 +1,4 @@
-"""Arrays of one part on each device: what they hold, where it is, and what is refused."""
+"""Arrays of one part on each device: their values, devices and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What types of ``shard_map`` say of collectives: along which axes values vary."""
+"""Collectives in the types of ``shard_map``: the axes along which values vary."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The garbage collector and the import: what is imported is not walked while it is young."""
+"""The garbage collector and the import: imported objects are not walked while they are young."""
 
 import subprocess
 import sys

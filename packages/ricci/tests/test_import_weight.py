@@ -1,4 +1,4 @@
-"""What importing Ricci leaves for later, because it takes long to load and is rarely needed."""
+"""Modules that importing Ricci does not load, because they are slow to load and rarely needed."""
 
 import subprocess
 import sys

@@ -7,7 +7,7 @@ import pytest
 
 
 def run(program: str) -> str:
-    """What a program prints in a process of its own."""
+    """The output of a program in another process."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -39,7 +39,7 @@ def script(tmp_path):
 
 @pytest.fixture(autouse=True)
 def default_signals():
-    """What started the tests may ignore signals, as nohup and ``&`` do; children inherit that."""
+    """The parent of the tests may ignore signals, as nohup and ``&`` do; children inherit that."""
     hang_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -180,7 +180,7 @@ def test_processes_that_end_well_end_nothing(script):
 
 
 def test_the_first_traceback_comes_first(script, tmp_path):
-    """Rank 1 fails first and is the last to end; what it failed of is what the user must see."""
+    """Rank 1 fails first and is the last to end; its error must come first."""
     program = """
 import atexit
 if rank == 1:

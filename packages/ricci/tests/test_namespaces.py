@@ -1,4 +1,4 @@
-"""The public namespaces hold what they say, and nothing of JAX."""
+"""The public namespaces have the names that they list, and none of JAX's objects."""
 
 import importlib
 import runpy

@@ -29,7 +29,7 @@ FUNCTIONS = [
 
 
 def types(f, *args):
-    """What a program without arguments returns, or the class of its error."""
+    """The result of a program without arguments, or the class of its error."""
     try:
         found = eval_shape(lambda: f(*args))
     except Exception as error:  # noqa: BLE001  compared with what arrays give

@@ -28,7 +28,7 @@ def _turning(x):
 
 
 def _reference_error(x, slope, width):
-    """What a rounded square makes of SciPy's results in float64; nothing in float32."""
+    """The error that a rounded square causes in SciPy's float64 results; 0 in float32."""
     return x * slope if width == "float64" else 0 * x
 
 

@@ -17,7 +17,7 @@ from ricci_xla import (
 
 @dataclass(frozen=True)
 class Chip:
-    """A device with what is read of TPUs."""
+    """A device with the attributes of TPUs that are read."""
 
     id: int
     coords: tuple[int, int, int]
@@ -51,7 +51,7 @@ def shapes_of(size, rank):
 
 
 def steps(one, other, shape):
-    """How many links of a torus are between two chips."""
+    """Count the links of a torus between two chips."""
     distances = [abs(a - b) for a, b in zip(one.coords, other.coords, strict=True)]
     return sum(min(d, n - d) for d, n in zip(distances, shape, strict=True))
 

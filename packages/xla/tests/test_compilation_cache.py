@@ -1,4 +1,4 @@
-"""The compilation cache: what is the same program, what is found again, and what is refused."""
+"""The compilation cache: equal modules, hits, and entries that are refused."""
 
 import os
 import random
@@ -91,7 +91,7 @@ MISS = ["compile_requests_use_cache", "cache_misses"]
 
 
 def run(text, **options):
-    """What a program gives for 2, 3, 4, 5."""
+    """The results of a program for 2, 3, 4, 5."""
     device = options.pop("device", devices()[0])
     loaded = compile_text(text, [device], **options)
     (result,) = Executable(loaded, [F4], [F4]).execute(

@@ -1,4 +1,4 @@
-"""The runtime has threads enough where one processor stands for many devices."""
+"""The runtime has threads enough where one processor has many devices."""
 
 import os
 from pathlib import Path

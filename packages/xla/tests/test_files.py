@@ -1,4 +1,4 @@
-"""Files: what is written is read again, and what was altered is refused."""
+"""Files: written values are read again, and altered ones are refused."""
 
 import random
 from typing import NamedTuple

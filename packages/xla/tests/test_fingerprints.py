@@ -181,7 +181,7 @@ def test_the_call_of_an_object_is_that_of_the_class_which_defines_it():
 
 
 class LowRank:
-    """A value with a type, as libraries define that are no arrays."""
+    """A value with a type, as libraries define that are not arrays."""
 
     __module__ = "a_library"
 

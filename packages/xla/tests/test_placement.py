@@ -1,4 +1,4 @@
-"""device_put and its relatives: where arrays go, what is shared, what is refused."""
+"""device_put and its relatives: devices, shared buffers, and errors."""
 
 import numpy as np
 import pytest

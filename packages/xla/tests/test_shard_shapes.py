@@ -1,4 +1,4 @@
-"""How shardings divide arrays, what the errors say, and names for the tiles of XLA."""
+"""Shapes of shards, the messages of errors, and names for the tiles of XLA."""
 
 import itertools
 

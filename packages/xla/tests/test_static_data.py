@@ -84,7 +84,7 @@ RESULTS = [
 
 
 class Sentinel:
-    """An object that marks what is missing."""
+    """An object that marks missing values."""
 
 
 MISSING = Sentinel()

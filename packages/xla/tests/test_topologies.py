@@ -1,4 +1,4 @@
-"""Topologies of attached devices, and what is said where others cannot be described."""
+"""Topologies of attached devices, and the errors where others cannot be described."""
 
 from pathlib import Path
 
