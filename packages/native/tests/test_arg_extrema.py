@@ -32,11 +32,11 @@ def test_positions(comparison, elements, function, name, shape):
 @pytest.mark.parametrize("name", FLOATS)
 def test_the_first_of_equal_elements_is_chosen(comparison, name, function):
     dtype = jnp.zeros(0, name).dtype
-    find = FUNCTIONS[function]
+    position = lambda x: FUNCTIONS[function](x, 0, np.int32)
     for values in ([0.0, -0.0], [-0.0, 0.0], [5.0, np.nan, np.inf, np.nan], [np.inf], [-np.inf]):
         row = np.resize(np.array(values, dtype), 600)
         row[:300] = np.array(values[0], dtype)
-        comparison.assert_equal_bits(lambda x: find(x, 0, np.int32), row)
+        comparison.assert_equal_bits(position, row)
 
 
 @pytest.mark.parametrize("position", [0, 63, 64, 511, 512, 598, 599])

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.usefixtures("wide")
 def test_bits_of_samples(comparison, sampler, name, size):
     if sampler is random.uniform or name == "float32":
         size = min(size, 32767)
+    draw = lambda key: sampler(key, (size,), name)
     for seed in SEEDS:
-        key = random.key(seed)
-        comparison.assert_equal_bits(lambda k: sampler(k, (size,), name), key)
+        comparison.assert_equal_bits(draw, random.key(seed))
 
 
 @pytest.mark.parametrize("size", [*SIZES, 4_000_000])

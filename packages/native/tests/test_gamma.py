@@ -18,6 +18,7 @@ def test_parameters(comparison, sampler):
     comparison.assert_equal_bits(lambda key: sampler(key, MIXED), random.key(0))
 
 
+@pytest.mark.sampled(3)  # each compiles for some seconds
 @pytest.mark.parametrize(
     "function",
     [
