@@ -18,7 +18,9 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +40,21 @@ def pytest_configure(config: pytest.Config) -> None:
     """Unset ``RICCI_SAMPLE`` where tests are selected by name, before test modules read it."""
     if config.option.keyword or any("::" in argument for argument in config.args):
         os.environ.pop("RICCI_SAMPLE", None)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> None:
+    """Import a module for its examples as a program does.
+
+    Where the package imports the module, pytest would execute it a second time, and its functions
+    would set other objects than those that the package reads.
+    """
+    packages = parent.config.rootpath / "packages"
+    has_examples = parent.config.option.doctestmodules and file_path.is_relative_to(packages)
+    if has_examples and file_path.suffix == ".py" and file_path.stem != "__main__":
+        _, folder, *parts = file_path.relative_to(packages).with_suffix("").parts
+        if folder == "src":
+            with suppress(ImportError):  # which pytest reports
+                importlib.import_module(".".join(parts).removesuffix(".__init__"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
