@@ -11,12 +11,15 @@ from ricci_lax import (
     broadcast_in_dim,
     custom_vmap,
     custom_vmap_p,
+    full_like,
+    gt,
     hessian,
     index_in_dim,
     jacrev,
     mul,
     reduce_sum,
     scan_p,
+    select,
     sequential_vmap,
     sin,
     slice_in_dim,
@@ -58,15 +61,22 @@ def grown(size, batched, args):
     ]
 
 
-def counted(scale=1.0):
-    """``plain`` with a rule that scales the result, and a list of what the rule was told."""
+def branching(x, y):
+    """A function with a call whose results are a sine, and a condition, which has no tangent."""
+    program = trace_to_jaxpr(lambda x: [sin(x), gt(x, full_like(x, 1.5))], [get_aval(x)])
+    sine, is_large = jit_p.bind(x, jaxpr=program, name="call")
+    return select(is_large, mul(sine, y), sine)
+
+
+def counted(scale=1.0, fun=plain):
+    """A function with a rule that scales the result, and a list of what the rule was told."""
     calls = []
 
     def rule(size, batched, x, y):
         calls.append((size, batched))
-        return mul(plain(*grown(size, batched, (x, y))), scale), True
+        return mul(fun(*grown(size, batched, (x, y))), scale), True
 
-    return with_rule(plain, rule), calls
+    return with_rule(fun, rule), calls
 
 
 TRANSFORMED = {
@@ -94,9 +104,10 @@ TRANSFORMED = {
 class TestValues:
     @pytest.mark.sampled(9)
     @pytest.mark.parametrize("transformed", TRANSFORMED.values(), ids=TRANSFORMED)
-    def test_a_rule_that_computes_the_same_changes_nothing(self, transformed):
+    @pytest.mark.parametrize("fun", [plain, branching], ids=["plain", "with a call"])
+    def test_a_rule_that_computes_the_same_changes_nothing(self, transformed, fun):
         for ours, theirs in zip(
-            _leaves(transformed(counted()[0])), _leaves(transformed(plain)), strict=True
+            _leaves(transformed(counted(fun=fun)[0])), _leaves(transformed(fun)), strict=True
         ):
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
 

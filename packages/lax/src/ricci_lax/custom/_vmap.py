@@ -193,12 +193,16 @@ class TangentRule:
             outs, out_flags = self.rule(size, batched, xs)
             return outs
 
-        outs, out_tangents = ad.jvp_flat(run, primals, tangents)
-        results = [ad.instantiate(t) for t in compress(out_tangents, self.out_carried)]
-        result_flags = list(compress(out_flags, self.out_carried))
         if self.primals_too:
-            return [*outs, *results], [*out_flags, *result_flags]
-        return results, result_flags
+            outs, out_tangents = ad.jvp_flat(run, primals, tangents)
+            results = [ad.instantiate(t) for t in compress(out_tangents, self.out_carried)]
+            return [*outs, *results], [*out_flags, *compress(out_flags, self.out_carried)]
+        ruled = ir.trace_to_jaxpr(run, list(map(ir.get_aval, primals)))
+        program = _tangent_program(ruled, self.carried, self.out_carried)
+        results = ir.eval_jaxpr(
+            program, program.consts, *primals, *compress(tangents, self.carried)
+        )
+        return list(results), list(compress(out_flags, self.out_carried))
 
     def __repr__(self) -> str:
         return f"jvp of {self.rule!r}"
@@ -279,22 +283,35 @@ def _subtree(tree: PyTreeDef, needed: Sequence[bool]) -> PyTreeDef:
     return tree_structure(tree_unflatten(tree, [0 if keep else None for keep in needed]))
 
 
-def _pushed(
-    call: ir.Jaxpr, carried: Sequence[bool], primals_too: bool
-) -> tuple[ir.Jaxpr, tuple[bool, ...]]:
-    """The jaxpr of the results' tangents, and flags of the results that have one."""
-    out_carried = tuple(map(ad.has_tangent, call.out_avals))
-    both, _ = ad.jvp_jaxpr(call, carried, out_carried)
-    if primals_too:
-        return both, out_carried
-    count = len(call.outvars)
-    program = both.derived(("tangents", count), lambda: both.replace(outvars=both.outvars[count:]))
-    return program, out_carried
+def _tangent_program(jaxpr: ir.Jaxpr, carried: Sequence[bool], wanted: Sequence[bool]) -> ir.Jaxpr:
+    """The jaxpr of the results' tangents.
+
+    What follows from the arguments alone has equations of its own there, so that the equations
+    that are linear in the tangents can be transposed.
+
+    Args:
+      carried: the arguments with a tangent; the tangents are further arguments.
+      wanted: the results whose tangents are returned.
+    """
+    plan = ad.linearize_jaxpr(jaxpr, tuple(carried))
+    count = len(jaxpr.invars)
+
+    def run(*args: ir.Array) -> list[Any]:
+        outs = ir.eval_jaxpr(plan.forward, plan.forward.consts, *args[:count])
+        values = (*args[:count], *outs)
+        residuals = [values[i] for i in plan.residuals]
+        linear = ir.eval_jaxpr(plan.tangent, plan.tangent.consts, *residuals, *args[count:])
+        tangents = ad.join_tangents(plan.nonzeros, linear, outs[: len(jaxpr.outvars)])
+        return [ad.instantiate(t) for t in compress(tangents, wanted)]
+
+    avals = [*jaxpr.in_avals, *plan.tangent_avals]
+    return ir.live_program(ir.trace_to_jaxpr(run, avals, jaxpr.debug_info)).jaxpr
 
 
 def _jvp(primals, tangents, *, call, in_tree, out_tree, rule):
     carried = [ad.has_tangent(ir.get_aval(x)) for x in primals]
-    program, out_carried = _pushed(call, carried, True)
+    out_carried = tuple(map(ad.has_tangent, call.out_avals))
+    program, _ = ad.jvp_jaxpr(call, carried, out_carried)
     outs = custom_vmap_p.bind(
         *primals,
         *map(ad.instantiate, compress(tangents, carried)),
@@ -312,9 +329,11 @@ def _linearize(tape: ad.Tape, primals, tangents, *, call, in_tree, out_tree, rul
     # Evaluate the results now; record their tangents on the tape.
     results = custom_vmap_p.bind(*primals, call=call, in_tree=in_tree, out_tree=out_tree, rule=rule)
     carried = [type(t) is not ad.Zero for t in tangents]
-    program, out_carried = _pushed(call, carried, False)
+    out_carried = tuple(map(ad.has_tangent, call.out_avals))
     out_tangents = ()
     if any(out_carried):
+        key = ("tangents of custom_vmap", tuple(carried))
+        program = call.derived(key, lambda: _tangent_program(call, carried, out_carried))
         with ir.set_trace(tape):
             outs = custom_vmap_p.bind(
                 *primals,
