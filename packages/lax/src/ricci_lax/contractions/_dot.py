@@ -10,6 +10,7 @@ import ricci_ir as ir
 from ricci_autodiff import bilinear
 from ricci_ir import Array, ArrayLike, DTypeLike, FactorMap, Primitive, ShapedArray
 from ricci_lax.elementwise._conversion import convert_element_type
+from ricci_lax.elementwise._small_integers import lower_in_bytes
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._operand_types import array_aval, bind_placed, shape_of
 from ricci_lax.structure._transposing import transpose
@@ -224,6 +225,16 @@ def _dot_general_lower(
     preferred_element_type: np.dtype | None,
     out_sharding,
 ) -> Value:
+    params = {
+        "dimension_numbers": dimension_numbers,
+        "precision": precision,
+        # The results are converted anyway.
+        "preferred_element_type": None if ctx.out.dtype == lhs.dtype else preferred_element_type,
+        "out_sharding": out_sharding,
+    }
+    in_bytes = lower_in_bytes(ctx, dot_general_p, [lhs, rhs], params)
+    if in_bytes is not None:
+        return in_bytes[0]
     out = result = ctx.out
     algorithm = resolve_algorithm(precision, ctx.platform, lhs.dtype, rhs.dtype, out.dtype)
     if algorithm is not None:

@@ -10,6 +10,7 @@ from ricci_autodiff import not_linear, zero_derivative
 from ricci_ir import Array, ArrayLike, DTypeLike, Primitive, Shape, ShapedArray
 from ricci_lax.elementwise._comparison import bitwise_and, bitwise_or, eq, gt, lt, ne, select_n
 from ricci_lax.elementwise._factories import BinaryFunction
+from ricci_lax.elementwise._small_integers import lower_in_bytes
 from ricci_lax.structure import broadcast_in_dim, broadcasted_iota, full_like, optimization_barrier
 from ricci_lax.structure._broadcasting import batched_axes, reduced_aval, reduction_factors
 from ricci_lax.structure._operand_types import shape_of
@@ -83,6 +84,9 @@ def _arg_extremum(
         return [select_n(first, y, x), select_n(first_index, j, i)]
 
     def lower(ctx: Lowering, x: Value, *, axes: Shape, index_dtype: np.dtype) -> Value:
+        in_bytes = lower_in_bytes(ctx, primitive, [x], {"axes": axes, "index_dtype": index_dtype})
+        if in_bytes is not None:
+            return in_bytes[0]
         out, (axis,) = ctx.out, axes
         # The kernel's rows are contiguous: along another axis it would need a transpose.
         if axis == len(x.shape) - 1 and index_dtype in _NATIVE_INDICES:

@@ -10,6 +10,7 @@ from ricci_autodiff import Zero, not_linear
 from ricci_batching import batched_at
 from ricci_lax.elementwise import _comparison as comparison
 from ricci_lax.elementwise._conversion import bitcast_convert_type, convert_element_type
+from ricci_lax.elementwise._small_integers import lower_in_bytes
 from ricci_lax.shapes import GatherDimensionNumbers, GatherScatterMode, gather
 from ricci_lax.structure import broadcasted_iota, expand_dims, full_like, reshape
 from ricci_lax.structure._operand_types import canonical_axis, shape_of
@@ -217,6 +218,10 @@ def _sort_lower(
     ctx: Lowering, *operands: Value, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Value]:
     outs = list(ctx.outs)
+    params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
+    in_bytes = lower_in_bytes(ctx, sort_p, operands, params)
+    if in_bytes is not None:
+        return in_bytes
     kernel = _native_kernel(ctx, operands, dimension, num_keys)
     if kernel is not None:
         return kernel.write_rows(ctx, operands, outs, dimension, num_keys=num_keys)
@@ -377,6 +382,10 @@ def _top_k_batch(_axis, args, dims, *, k, axis, is_stable):
 
 
 def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool) -> list[Value]:
+    params = {"k": k, "axis": axis, "is_stable": is_stable}
+    in_bytes = lower_in_bytes(ctx, top_k_p, [x], params)
+    if in_bytes is not None:
+        return in_bytes
     outs, last = list(ctx.outs), len(x.shape) - 1
     # The operation searches along the last dimension.
     order = list(range(last + 1))
