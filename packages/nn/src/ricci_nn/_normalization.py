@@ -16,6 +16,7 @@ from ricci_numpy.authoring import (
     as_axis,
     axis_count,
     check_choice,
+    constant,
     logsumexp,
     reduced_and_named_axes,
     to_inexact,
@@ -37,7 +38,7 @@ def _count(x: ir.Array, axis: ir.Axis, where: ir.Array | None, keepdims: bool) -
     """The number of elements that a reduction counts, as a number of the dtype of ``x``."""
     if where is None:
         axes = reduced_and_named_axes("logmeanexp", axis, x.ndim)
-        return np.array(axis_count(x.shape, axes), x.dtype)[()]
+        return constant(x, axis_count(x.shape, axes))
     mask = lax.convert_element_type(jnp.broadcast_to(where, x.shape), np.int32)
     return jnp.sum(lax.convert_element_type(mask, x.dtype), axis, keepdims=keepdims)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import ricci_lax as lax
 import ricci_numpy as jnp
-from ricci_ir import Array, ArrayLike, Shape, composite, dispatched, inlined
+from ricci_ir import Array, ArrayLike, Shape, composite, dispatched, inlined, is_symbolic_dim
 from ricci_lax.authoring import as_sizes, resample
 from ricci_numpy.authoring import canonical_axes, operands, promote_args_inexact
 
@@ -122,7 +122,7 @@ def _edge_weights(centers: Array, size: int) -> Array:
     """PyTorch's cubic weights: samples outside of the image are added to the weight of the edge."""
     samples = lax.iota(centers.dtype, size + 4) - 2.0
     weights = _cubic(-0.75)(jnp.abs(centers[None] - samples[:, None]))
-    rows = np.clip(np.arange(-2, size + 2), 0, size - 1)
+    rows = jnp.clip(lax.iota(np.int32, size + 4) - 2, 0, size - 1)
     return jnp.zeros((size, centers.shape[0]), centers.dtype).at[rows].add(weights)
 
 
@@ -196,7 +196,7 @@ def _resample(
 ) -> Array:
     """One product with a matrix of weights for each of ``dims``.
 
-    With steps that are arrays they are a single einsum: how many weights are zero is not known.
+    Those with steps that are arrays are a single einsum: how many weights are zero is not known.
     """
     method, antialias, precision = settings
     if not jnp.issubdtype(x.dtype, np.inexact):
@@ -204,7 +204,7 @@ def _resample(
     if not dims:
         return x
     out = list(range(x.ndim))
-    operands: list[Any] = [x, list(out)]
+    products: list[Any] = []  # of the weights along dimensions whose steps are arrays
     for i, d in enumerate(dims):
         step = steps[i]
         weights = _weights(x.shape[d], shape[d], step, offsets[i], method, antialias)
@@ -213,14 +213,28 @@ def _resample(
             x = resample(x, weights.astype(x.dtype), d, band, precision)
             continue
         out[d] = x.ndim + i
-        operands += [weights.astype(x.dtype), [d, out[d]]]
-    return jnp.einsum(*operands, out, precision=precision) if len(operands) > 2 else x
+        products += [weights.astype(x.dtype), [d, out[d]]]
+    if not products:
+        return x
+    return jnp.einsum(x, list(range(x.ndim)), *products, out, precision=precision)
+
+
+def _real(size: int) -> Array | float:
+    """A size as a number; a symbolic one as an array."""
+    return jnp.asarray(size, np.float32) if is_symbolic_dim(size) else float(size)
+
+
+def _step(size: int, out_size: int) -> Array | float:
+    """The distance of the samples of the output, in samples of the input."""
+    if is_symbolic_dim(size) or is_symbolic_dim(out_size):
+        return jnp.divide(_real(size), _real(out_size))
+    return 1.0 / (out_size / size or 1.0)
 
 
 def _nearest(x: Array, shape: Shape, dims: Sequence[int]) -> Array:
     for d in dims:
         # The input's sample in which the center of the output's sample lies.
-        positions = (lax.iota(np.float32, shape[d]) + 0.5) * float(x.shape[d]) / float(shape[d])
+        positions = (lax.iota(np.float32, shape[d]) + 0.5) * _real(x.shape[d]) / _real(shape[d])
         index = jnp.floor(positions).astype(np.int32)
         x = x.at[(slice(None),) * d + (index,)].get(mode="promise_in_bounds")
     return x
@@ -231,7 +245,7 @@ def _resize(image: Array, *, shape: Shape, settings: Settings) -> Array:
     dims = [d for d, (m, n) in enumerate(zip(image.shape, shape, strict=True)) if m != n]
     if settings[0] == ResizeMethod.NEAREST:
         return _nearest(image, shape, dims)
-    steps = [1.0 / (shape[d] / image.shape[d] or 1.0) for d in dims]
+    steps = [_step(image.shape[d], shape[d]) for d in dims]
     return _resample(image, shape, dims, steps, [0.0] * len(dims), settings)
 
 

@@ -11,7 +11,7 @@ from ricci_batching import batched_at
 from ricci_lax.elementwise import _comparison as comparison
 from ricci_lax.elementwise._conversion import bitcast_convert_type, convert_element_type
 from ricci_lax.elementwise._small_integers import lower_in_bytes
-from ricci_lax.shapes import GatherDimensionNumbers, GatherScatterMode, gather
+from ricci_lax.shapes import GatherDimensionNumbers, GatherScatterMode, gather, rev, slice_in_dim
 from ricci_lax.structure import broadcasted_iota, expand_dims, full_like, reshape
 from ricci_lax.structure._operand_types import canonical_axis, shape_of
 from ricci_lax.structure._transposing import lower_transpose
@@ -381,11 +381,23 @@ def _top_k_batch(_axis, args, dims, *, k, axis, is_stable):
     return top_k_p.bind(args[0], k=k, axis=axis + (axis >= dim), is_stable=is_stable), [dim, dim]
 
 
+def _first_of_sorted(x: ir.Array, *, k: int, axis: int, is_stable: bool) -> list[ir.Array]:
+    # Of the reversed array a stable sort has the first of equal elements last.
+    positions = broadcasted_iota(np.int32, x.shape, axis)
+    ascending = sort((rev(x, (axis,)), rev(positions, (axis,))), dimension=axis, num_keys=1)
+    return [slice_in_dim(rev(r, (axis,)), 0, k, axis=axis) for r in ascending]
+
+
+_sort_for_top_k = traced(_first_of_sorted)
+
+
 def _top_k_lower(ctx: Lowering, x: Value, *, k: int, axis: int, is_stable: bool) -> list[Value]:
     params = {"k": k, "axis": axis, "is_stable": is_stable}
     in_bytes = lower_in_bytes(ctx, top_k_p, [x], params)
     if in_bytes is not None:
         return in_bytes
+    if ir.is_symbolic_dim(k):  # the operation's k is an attribute
+        return _sort_for_top_k(ctx, x, **params)
     outs, last = list(ctx.outs), len(x.shape) - 1
     # The operation searches along the last dimension.
     order = list(range(last + 1))

@@ -233,6 +233,26 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("triu", m, k, False)
 
 
+def _triangle_indices(name: str, n: int, k: int, m: int | None) -> tuple[Array, Array]:
+    n, m, k = ir.as_size(n), ir.as_size(n if m is None else m), index(k)
+    lower = name == "tril_indices"
+    if not (ir.is_symbolic_dim(n) or ir.is_symbolic_dim(m)):
+        indices = (np.tril_indices if lower else np.triu_indices)(n, k, m)
+        return from_host(indices[0]), from_host(indices[1])
+    if n != m or not ir.surely_at_least(n, abs(k)):
+        raise ir.InconclusiveDimensionOperation(
+            f"{name}: how many elements a triangle of shape {(n, m)} has on diagonal {k} and its "
+            "side of it has no formula for all values of the symbolic sizes."
+        )
+    # Diagonal k and what is above it, transposed, is diagonal -k and what is below.
+    offset = k if lower else -k
+    side = n - abs(offset)
+    count = side * (side + 1) // 2 if offset <= 0 else n * n - side * (side - 1) // 2
+    mask = tri(n, k=k, dtype=bool) if lower else lax.bitwise_not(tri(n, k=k - 1, dtype=bool))
+    rows, columns = nonzero(mask, size=count)
+    return rows, columns
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the elements on and below a diagonal of a matrix.
 
@@ -250,8 +270,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Source: numpy.tril_indices.
     """
-    rows, columns = np.tril_indices(index(n), index(k), None if m is None else index(m))
-    return from_host(rows), from_host(columns)
+    return _triangle_indices("tril_indices", n, k, m)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -270,8 +289,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     Source: numpy.triu_indices.
     """
-    rows, columns = np.triu_indices(index(n), index(k), None if m is None else index(m))
-    return from_host(rows), from_host(columns)
+    return _triangle_indices("triu_indices", n, k, m)
 
 
 def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:

@@ -140,13 +140,13 @@ def hilbert(n: int) -> ir.Array:
 
     Source: scipy.linalg.hilbert.
     """
-    return _hilbert(n=index(n))
+    return _hilbert(n=ir.as_size(n))
 
 
 @ir.inlined("hilbert")
 def _hilbert(*, n: int) -> ir.Array:
-    i = np.arange(n)
-    return jnp.asarray(1 / (i[:, None] + i + 1), jnp.result_type(float))
+    i = jnp.arange(n, dtype=jnp.result_type(float))
+    return 1 / (i[:, None] + i + 1)
 
 
 def invhilbert(n: int) -> ir.Array:

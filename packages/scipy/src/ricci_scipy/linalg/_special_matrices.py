@@ -170,8 +170,8 @@ def circulant(c: ir.ArrayLike) -> ir.Array:
     """
     (c,) = _vectors("circulant", c)
     n = c.shape[-1]
-    places = (np.arange(n)[:, None] - np.arange(n)) % max(n, 1)
-    return c[..., places]
+    i = jnp.arange(n)
+    return c[..., (i[:, None] - i) % (n if ir.is_symbolic_dim(n) else max(n, 1))]
 
 
 def companion(a: ir.ArrayLike) -> ir.Array:
@@ -342,6 +342,6 @@ def leslie(f: ir.ArrayLike, s: ir.ArrayLike) -> ir.Array:
             f"{f.shape} and {s.shape}."
         )
     lead = lax.broadcast_shapes(f.shape[:-1], s.shape[:-1])
-    i = np.arange(n - 1)
+    i = jnp.arange(n - 1)
     result = jnp.zeros((*lead, n, n), f.dtype).at[..., 0, :].set(f)
     return result.at[..., i + 1, i].set(s)
