@@ -222,11 +222,11 @@ def test_an_unusable_file_is_an_error_where_that_is_asked(kind, folder):
         ricci.config.update("jax_raise_persistent_cache_errors", False)
 
 
-def test_an_installation_without_a_list_of_files_is_known_by_its_files(tmp_path, monkeypatch):
+def test_an_installation_without_a_list_of_files_is_known_by_its_files(folder, monkeypatch):
     for name in ("ricci_extra", "ricci_extra-1.0.egg-info"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "ricci_extra" / "__init__.py").write_text("")
-    monkeypatch.syspath_prepend(tmp_path)
+        (folder / name).mkdir()
+    (folder / "ricci_extra" / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(folder)
     importlib.import_module("ricci_extra")
-    assert use_warm_start(tmp_path) == TOTAL
+    assert use_warm_start(folder) == TOTAL
     del sys.modules["ricci_extra"]
