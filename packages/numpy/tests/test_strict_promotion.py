@@ -33,3 +33,22 @@ def test_positions_of_an_intersection_are_not_promoted(dtype, fill):
     assert values[:2].tolist() == [2, 3]
     assert (in_x.tolist(), in_y.tolist()) == ([2, 0, 3], [0, 2, 4])
     assert in_x.dtype == in_y.dtype == ir.python_scalar_dtype(int)
+
+
+@pytest.mark.usefixtures("strict", "backend")
+@pytest.mark.parametrize("dtype", ["int8", "int32", "bool"])
+@pytest.mark.parametrize("ufunc", [jnp.logaddexp, jnp.logaddexp2])
+def test_loops_of_functions_with_float_results_take_integers(ufunc, dtype):
+    x = jnp.asarray([1, 1, 2, 1]).astype(dtype)
+    floats = x.astype(ufunc(x, x).dtype)
+    assert (ufunc.accumulate(x) == ufunc.accumulate(floats)).all()
+    places = jnp.asarray([0, 2, 0])
+    updated = ufunc.at(x, places, x[:3], inplace=False)
+    assert (updated == ufunc.at(floats, places, floats[:3], inplace=False)).all()
+
+
+@pytest.mark.usefixtures("strict", "backend")
+def test_loops_do_not_mix_operands_of_two_dtypes():
+    x, places = jnp.asarray([1.0, 2.0], "float32"), jnp.asarray([0])
+    with pytest.raises(ir.TypePromotionError):
+        jnp.logaddexp.at(x, places, jnp.asarray([1], "int32"), inplace=False)

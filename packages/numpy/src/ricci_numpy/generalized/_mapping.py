@@ -16,7 +16,7 @@ import ricci_ir as ir
 import ricci_lax as lax
 from ricci_batching import vmap
 from ricci_ir import Array, ArrayLike, DTypeLike, ShapedArray, ShapeLike
-from ricci_numpy._promotion import as_elements, check_rank_promotion, convert
+from ricci_numpy._promotion import INEXACT_DTYPES, as_elements, check_rank_promotion, convert
 from ricci_numpy.arrays._broadcasting import as_shape, select_where
 from ricci_numpy.arrays._creation import asarray
 from ricci_numpy.indexing._take import take
@@ -306,12 +306,15 @@ def _combined_type(
 
 
 def _combined(func: Combine, state: Array, row: Array) -> Array:
-    """``func`` of both, with a boolean state converted to the row's dtype, as by promotion.
+    """``func`` of both, with booleans and integers converted to the other's dtype by promotion.
 
-    The conversion is explicit, so that it works under strict promotion, too.
+    The conversion is explicit, so that it works under strict promotion, too: the state may have
+    another dtype than the rows only because ``func`` returns it.
     """
     if state.dtype == ir.BOOL and row.dtype != ir.BOOL:
         state = convert(state, row.dtype)
+    elif state.dtype in INEXACT_DTYPES and row.dtype not in INEXACT_DTYPES:
+        row = convert(row, state.dtype)
     return func(state, row)
 
 
