@@ -269,3 +269,21 @@ def test_closed_over_values_are_operands():
         atom is var for atom, var in zip(jaxpr.eqns[0].invars, jaxpr.invars[::-1], strict=True)
     ] == [True, True]
     assert make_jaxpr(vmap(f, (0, None)))(of(3), c).out_avals[0].shape == (3,)
+
+
+@pytest.mark.parametrize(("number", "dtype"), [(2, "int32"), (2.5, "float32"), (True, "bool")])
+def test_python_numbers_are_arrays_for_the_function(backend, number, dtype):
+    seen = []
+    plain = custom_vmap(lambda x: (seen.append(get_aval(x).weak_type), {"x": x, "three": 3})[1])
+    plain.def_vmap(lambda size, batched, x: ({"x": x, "three": 3}, {"x": True, "three": False}))
+    result = plain(number)
+    assert {k: get_aval(v).dtype for k, v in result.items()} == {"x": dtype, "three": "int32"}
+    assert all(hasattr(v, "aval") for v in result.values())
+    assert seen == [number is not True]
+
+
+def test_arguments_of_a_call_outside_of_traces_must_be_arrays(backend):
+    plain = custom_vmap(lambda x: x)
+    plain.def_vmap(lambda size, batched, x: (x, batched[0]))
+    with pytest.raises(TypeError, match="argument x: Value 'a', of type str"):
+        plain("a")

@@ -201,7 +201,7 @@ class CustomFunction[**P, R](ir.PickledByName):
         """
         call = self.resolve(args, kwargs)
         if self.is_plain(call):
-            return self.fun(*call.arguments(call.leaves))
+            return self.plain_call(call)
         if not self.is_shared and is_eager():
             eager = EagerCall(self.name, self._runner(call.form()), ir.context.trace)
             operands = list(call.leaves)
@@ -229,6 +229,10 @@ class CustomFunction[**P, R](ir.PickledByName):
 
         return run
 
+    def plain_call(self, call: Call) -> ir.PyTree:
+        """Call the function while nothing is being traced."""
+        return self.fun(*call.arguments(call.leaves))
+
     def is_plain(self, call: Call) -> bool:
         """Whether nothing is being traced, so that the function is called without a primitive."""
         return ir.context.trace is ir.eval_trace and not any(
@@ -237,7 +241,7 @@ class CustomFunction[**P, R](ir.PickledByName):
 
     def traced(self, call: Call) -> tuple[ir.Jaxpr, PyTreeDef]:
         """The function's jaxpr, closed over its constants, and its output tree; cached by type."""
-        avals = tuple(self._aval(x, i, call) for i, x in enumerate(call.leaves))
+        avals = tuple(self.type_of_leaf(x, i, call) for i, x in enumerate(call.leaves))
         if not self.is_shared:
             return self._trace(call, avals)
         key = (call.tree, avals, _static_key(call.static), ir.trace_context())
@@ -254,7 +258,12 @@ class CustomFunction[**P, R](ir.PickledByName):
                 traced = cache.add(key, traced)
         return traced
 
-    def _aval(self, x: object, i: int, call: Call) -> ir.AbstractValue:
+    def type_of_leaf(self, x: object, i: int, call: Call) -> ir.AbstractValue:
+        """The type of leaf ``i`` of the arguments.
+
+        Raises:
+          TypeError: if it is not an array; the message names the argument.
+        """
         try:
             return ir.get_aval(x)
         except TypeError as error:

@@ -8,7 +8,14 @@ import ricci_autodiff as ad
 import ricci_ir as ir
 from ricci_batching import Axis, add_dim, move_dim
 from ricci_lax.structure._broadcasting import reduce_sum
-from ricci_pytree import PyTreeDef, tree_flatten, tree_structure, tree_unflatten, treedef_tuple
+from ricci_pytree import (
+    PyTreeDef,
+    tree_flatten,
+    tree_map,
+    tree_structure,
+    tree_unflatten,
+    treedef_tuple,
+)
 
 from ._call import Call, CustomFunction
 from ._shared_rules import lower_inline
@@ -81,6 +88,14 @@ class custom_vmap[**P, R](CustomFunction[P, R]):
                 f"{self.name} has no batching rule yet. Give one with {self.name}.def_vmap."
             )
         return self.apply(args, kwargs, self._bind)
+
+    def plain_call(self, call: Call) -> ir.PyTree:
+        """Call the function with arrays in place of Python's numbers, as a trace of it has them."""
+        arrays: list[Any] = []
+        for i, x in enumerate(call.leaves):
+            self.type_of_leaf(x, i, call)  # raises an error that names the argument
+            arrays.append(x if i in call.references else ir.as_array(x))
+        return tree_map(ir.as_array, self.fun(*call.arguments(arrays)))
 
     def _bind(self, call: Call, operands, program, const_count, out_tree) -> list[Any]:
         return custom_vmap_p.bind(
