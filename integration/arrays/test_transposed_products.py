@@ -20,12 +20,12 @@ CASES = {
     "rows": (
         lambda x, y: lax.dot_general(x, y, (((0,), (0,)), ((), ()))),
         lambda x, y: x.T @ y,
-        [((96, 64), (96, 5)), ((3, 4), (3, 2)), ((0, 4), (0, 2))],
+        [((96, 64), (96, 5)), ((96, 64), (96, 40)), ((3, 4), (3, 2)), ((0, 4), (0, 2))],
     ),
     "rows and columns": (
         lambda x, y: lax.dot_general(x, y, (((0,), (1,)), ((), ()))),
         lambda x, y: x.T @ y.T,
-        [((96, 64), (5, 96)), ((3, 4), (2, 3)), ((3, 4), (0, 3))],
+        [((96, 64), (5, 96)), ((96, 64), (40, 96)), ((3, 4), (2, 3)), ((3, 4), (0, 3))],
     ),
     "a transposed operand": (
         lambda x, y: x.T @ y,
@@ -135,13 +135,31 @@ def products(function, *operands, **options):
     return re.findall(r"contracting_dims = (\[.*?\]) x (\[.*?\])", text), text.count(".transpose")
 
 
-MATRICES = np.ones((96, 64), np.float32), np.ones((96, 5), np.float32)
+MATRICES = np.ones((96, 64), np.float32), np.ones((96, 40), np.float32)
 
 
 @pytest.mark.parametrize("name", ["rows", "a transposed operand", "a transposed product"])
 def test_the_faster_library_gets_products_along_rows(name):
     # A second dimension, of size one, is contracted; no transposition is left.
     assert products(CASES[name][0], *MATRICES) == ([("[0, 1]", "[0, 1]")], 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["rows", "rows and columns"])
+def test_few_columns_are_copied_instead_of_the_left_matrix(name, dtype):
+    x = ricci.ShapeDtypeStruct((1000, 800), dtype)
+    y = ricci.ShapeDtypeStruct((1000, 8) if name == "rows" else (8, 1000), dtype)
+    product = CASES[name][0]
+    assert products(product, x, y)[1] == 1  # the result's
+    compiled = ricci.jit(product).lower(x, y).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < x.size * x.dtype.itemsize / 4
+
+
+def test_few_computed_columns_are_stored_before_they_are_copied():
+    x, y = (ricci.ShapeDtypeStruct((4000, n), np.float32) for n in (800, 8))
+    text = ricci.jit(lambda x, y: jnp.abs(x).T @ jnp.exp(y)).lower(x, y).as_text()
+    assert re.search(r"barrier %\w+ : tensor<4000x8xf32>", text)
+    assert not re.search(r"barrier %\w+ : tensor<4000x800xf32>", text)
 
 
 @pytest.mark.parametrize(

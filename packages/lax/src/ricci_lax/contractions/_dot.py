@@ -13,8 +13,8 @@ from ricci_lax.elementwise._conversion import convert_element_type
 from ricci_lax.elementwise._small_integers import lower_in_bytes
 from ricci_lax.rules._checkify import checks_nan
 from ricci_lax.structure._operand_types import array_aval, bind_placed, shape_of
-from ricci_lax.structure._transposing import transpose
-from ricci_stablehlo import Lowering, Value, int_list
+from ricci_lax.structure._transposing import lower_transpose, transpose
+from ricci_stablehlo import Lowering, Value, int_list, stored
 
 from . import _form_for_cpu as _form_for_cpu
 from ._integer_products import in_dtype, in_int32
@@ -26,7 +26,7 @@ from ._precision import (
     precision_config,
     resolve_algorithm,
 )
-from ._row_contractions import is_contracted_by_rows, with_unit_dimension
+from ._row_contractions import is_contracted_by_rows, is_swapped, with_unit_dimension
 from ._small_products import write_by_kernel
 
 __all__ = ["DotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p"]
@@ -252,7 +252,15 @@ def _dot_general_lower(
             product = write_matrix_vector(ctx, lhs, rhs, *dimension_numbers)
         if product is not None:
             return product
+    is_transposed = False
     if is_contracted_by_rows(ctx, lhs, rhs, lhs_contracting, lhs_batch):
+        # Two precisions, and an algorithm's dtypes, are those of the operands in order.
+        names = precision_config(precision)[1:-1].split(", ")
+        is_transposed = algorithm is None and names[0] == names[1]
+        is_transposed &= is_swapped(lhs.shape, rhs.shape, lhs_contracting, rhs_contracting)
+        if is_transposed:
+            lhs, rhs, lhs_contracting, rhs_contracting = rhs, lhs, rhs_contracting, lhs_contracting
+            result = result.resized(result.shape[::-1])
         lhs = with_unit_dimension(ctx, lhs, *lhs_contracting)
         rhs = with_unit_dimension(ctx, rhs, *rhs_contracting)
         lhs_contracting, rhs_contracting = (
@@ -267,6 +275,9 @@ def _dot_general_lower(
     if algorithm is not None:
         text += f", algorithm = {algorithm.text}"
     product = ctx.emit("stablehlo.dot_general", [lhs, rhs], result, text, full=True)
+    if is_transposed:
+        # Without the barrier, XLA would swap the operands again.
+        product = lower_transpose(ctx, stored(ctx, product), (1, 0))
     if integers is not None:
         return in_dtype(ctx, product, out.dtype)
     return _converted(ctx, product, out.dtype)

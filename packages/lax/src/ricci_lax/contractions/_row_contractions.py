@@ -7,6 +7,9 @@ the second one, which is up to ten times slower where the right matrix has few c
 over several dimensions XLA brings to the first form, by a copy of the left operand that it fuses
 with what computes the operand. So a second contracted dimension, of size one, gets the faster
 library.
+
+If the right matrix has few columns, the product is the transpose of the swapped operands' one, for
+which XLA copies the right matrix instead of the left one.
 """
 
 from collections.abc import Sequence
@@ -42,6 +45,23 @@ def is_contracted_by_rows(
     # A product with a vector reads each element once, which is as much work as the copy.
     columns = rhs.aval.size // (lhs.aval.size // lhs.shape[-1])
     return columns > 1
+
+
+def is_swapped(
+    lhs: ir.Shape, rhs: ir.Shape, lhs_contracting: Sequence[int], rhs_contracting: Sequence[int]
+) -> bool:
+    """Whether a product is computed as the transpose of that of the swapped operands.
+
+    Args:
+      lhs, rhs: the shapes of matrices, of which the left one is contracted by rows.
+      lhs_contracting, rhs_contracting: the contracted dimensions.
+    """
+    if len(lhs) != 2 or len(rhs) != 2 or tuple(lhs_contracting) != (0,):
+        return False
+    terms, rows = lhs
+    columns = rhs[1 - rhs_contracting[0]]
+    # The elements of the right matrix and the result are moved, instead of those of the left one.
+    return 2 * columns * (terms + rows) <= terms * rows
 
 
 def with_unit_dimension(ctx: Lowering, x: Value, dimension: int) -> Value:

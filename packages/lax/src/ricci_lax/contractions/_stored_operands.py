@@ -7,10 +7,14 @@ cache line at a time. A barrier has the operand stored in its own order, often f
 as well; the copy is then a transposition by blocks.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 import ricci_ir as ir
 from ricci_ir import Atom, Jaxpr, JaxprEqn, Var
+
+from ._row_contractions import is_swapped
 
 __all__ = ["store_transposed_operands"]
 
@@ -24,19 +28,32 @@ _RESHAPES = frozenset(("expand_dims", "reshape", "squeeze"))
 
 def store_transposed_operands(jaxpr: Jaxpr) -> Jaxpr:
     """Return a jaxpr with barriers behind the computed operands that XLA transposes."""
-    if not any(_transposes_left(eqn) for eqn in jaxpr.eqns):
+    if not any(_copied_operand(eqn) is not None for eqn in jaxpr.eqns):
         return jaxpr
     # A jaxpr that held itself among its derived forms would be a reference cycle.
     return jaxpr.derived("stored operands", lambda: _store(jaxpr)) or jaxpr
 
 
-def _transposes_left(eqn: JaxprEqn) -> bool:
-    """Whether an equation is a product of which XLA copies the left operand."""
+def _copied_operand(eqn: JaxprEqn) -> int | None:
+    """The position of the operand that XLA copies if an equation is such a product, or None."""
     if eqn.primitive.name != "dot_general":
-        return False
-    (contracting, _), (batch, _) = eqn.params["dimension_numbers"]
-    aval = eqn.invars[0].aval
-    assert isinstance(aval, ir.ShapedArray)
+        return None
+    (contracting, right_contracting), (batch, _) = eqn.params["dimension_numbers"]
+    left, right = (x.aval for x in eqn.invars)
+    assert isinstance(left, ir.ShapedArray)
+    assert isinstance(right, ir.ShapedArray)
+    if _is_transposed(left, contracting, batch):
+        shapes = left.shape, right.shape
+        are_static = ir.is_static_shape(right.shape)
+        if not (are_static and is_swapped(*shapes, contracting, right_contracting)):
+            return 0
+        if _is_transposed(right, right_contracting, ()):
+            return 1
+    return None
+
+
+def _is_transposed(aval: ir.ShapedArray, contracting: Sequence[int], batch: Sequence[int]) -> bool:
+    """Whether XLA would copy a left operand so that its contracted dimensions are last."""
     if not ir.is_static_shape(aval.shape) or aval.size < _LEAST_SIZE:
         return False
     # Of complex numbers there is no copy.
@@ -55,16 +72,18 @@ def _store(jaxpr: Jaxpr) -> Jaxpr | tuple[()]:
     eqns: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
         producers.update(dict.fromkeys(eqn.outvars, eqn))
-        if not _transposes_left(eqn):
+        position = _copied_operand(eqn)
+        if position is None:
             eqns.append(eqn)
             continue
-        left, *others = eqn.invars
-        if left not in stored and _is_computed(left, producers):
-            stored[left] = Var(left.aval)
-            eqns.append(
-                eqn.replace(primitive=barrier_p, invars=[left], outvars=[stored[left]], params={})
-            )
-        eqns.append(eqn.replace(invars=[stored.get(left, left), *others]))
+        copied = eqn.invars[position]
+        if copied not in stored and _is_computed(copied, producers):
+            stored[copied] = Var(copied.aval)
+            barrier = {"invars": [copied], "outvars": [stored[copied]], "params": {}}
+            eqns.append(eqn.replace(primitive=barrier_p, **barrier))
+        operands = list(eqn.invars)
+        operands[position] = stored.get(copied, copied)
+        eqns.append(eqn.replace(invars=operands))
     return jaxpr.replace(eqns=eqns) if stored else ()
 
 
