@@ -1,8 +1,9 @@
 """Compile and time calls of `growth.py` on one side, in a separate process.
 
 Run as `python growth_side.py {jax|ricci}`: reads pickled messages from stdin, and writes a line of
-JSON for each. A pair of a source and its operands is compiled, and answered by a digest of the
-executable's instructions and the bytes of its temporaries; None by the seconds of the last pair.
+JSON for each. A source, its operands and whether it is differentiated are compiled, and answered by
+a digest of the executable's instructions and the bytes of its temporaries; None by the seconds of
+the last call.
 The first line says that modules are imported.
 """
 
@@ -15,9 +16,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
+
+import growth_programs
 
 SECONDS = 0.1  # measured for each call
 REPEATS = 20
@@ -36,16 +42,38 @@ def digest(text: str) -> str:
     return hashlib.sha256(repr(sorted((counts + targets).items(), key=str)).encode()).hexdigest()
 
 
-def prepared(api: Any, source: str, operands: dict[str, Any]) -> tuple[Callable[[], Any], Any]:
+def with_gradient(api: Any, call: Callable[[dict[str, Any]], Any]) -> Callable[..., Any]:
+    """Return the sum of squares of a call's results, with its gradient by the real operands."""
+    jnp = api.numpy
+
+    def loss(reals: dict[str, Any], others: dict[str, Any]) -> Any:
+        results = api.tree_util.tree_leaves(call({**reals, **others}))
+        inexact = [x for x in results if jnp.issubdtype(jnp.result_type(x), np.inexact)]
+        return sum(jnp.sum(jnp.real(x * jnp.conj(x))).astype(np.float32) for x in inexact)
+
+    def differentiated(operands: dict[str, Any]) -> Any:
+        kinds = {k: jnp.issubdtype(x.dtype, np.floating) for k, x in operands.items()}
+        reals = {k: x for k, x in operands.items() if kinds[k]}
+        others = {k: x for k, x in operands.items() if not kinds[k]}
+        return api.value_and_grad(loss)(reals, others)
+
+    return differentiated
+
+
+def prepared(
+    api: Any, source: str, operands: dict[str, Any], is_gradient: bool
+) -> tuple[Callable[[], Any], Any]:
     """Return a call without arguments, compiled where it can be, and its description."""
     names = {"jax": api, "jnp": api.numpy, "lax": api.lax, "np": np, "jsp": api.scipy}
-    names["random"] = api.random
+    names |= {"random": api.random, "programs": growth_programs}
     code = compile(source, "<call>", "eval")
     operands = {name: api.numpy.asarray(value) for name, value in operands.items()}
 
     def call(operands: dict[str, Any]) -> Any:
         return eval(code, {**names, **operands})
 
+    if is_gradient:
+        call = with_gradient(api, call)
     try:
         function = api.jit(call).lower(operands).compile()
     except (api.errors.JAXTypeError, TypeError, ValueError, IndexError, NotImplementedError):

@@ -1,10 +1,15 @@
-"""Work grows with the operands: no pairwise arrays, no sequential steps, counted in jaxprs."""
+"""Work grows with the operands: no pairwise arrays, no sequential steps, counted in jaxprs.
+
+And executables take no more memory than JAX's; `nox -s growth -- --memory` compares all.
+"""
 
 from typing import Any
 
 import numpy as np
 import pytest
 from growth_cases import calls, scaled, work
+from growth_programs import PROGRAMS
+from growth_side import with_gradient
 
 import ricci
 import ricci.experimental.sparse.linalg
@@ -70,3 +75,32 @@ def test_work_grows_with_the_operands(call):
         assert work(large[0]).largest <= LIMIT * large[1]
     if not call.source.startswith(tuple(STEPS)):
         assert work(large[0]).steps <= work(small[0]).steps + 40
+
+
+# Programs by name, elements and whether they are differentiated; the temporaries that JAX 0.12.0.1
+# takes on a CPU, in megabytes.
+TEMPORARIES = [
+    ("attention", 1_000_000, True, 11.77),
+    ("layer_norm", 1_000_000, True, 24.09),
+    ("recurrent_network", 1_000_000, True, 8.49),
+    ("cross_entropy", 1_000_000, True, 8.04),
+    ("segment_softmax", 1_000_000, False, 0.01),
+    ("sinkhorn_steps", 1_000_000, False, 32.04),
+    ("kernel_matrix", 1_000_000, True, 4.07),
+    ("gaussian_mixture", 10_000_000, False, 25.0),
+    ("gravity", 10_000_000, True, 120.56),
+    ("planar_vortices", 10_000_000, False, 100.35),
+]
+
+
+@pytest.mark.parametrize(("name", "size", "is_gradient", "megabytes"), TEMPORARIES)
+def test_temporaries_grow_as_those_of_jax(name, size, is_gradient, megabytes):
+    program = PROGRAMS[name]
+    operands = {
+        k: ricci.ShapeDtypeStruct(x.shape, x.dtype) for k, x in program.operands(size).items()
+    }
+    call = lambda operands: program.run(ricci, **operands)
+    function = with_gradient(ricci, call) if is_gradient else call
+    compiled = ricci.jit(function).lower(operands).compile()
+    limit = max(1.25 * megabytes, megabytes + 1) * 1e6
+    assert compiled.memory_analysis().temp_size_in_bytes <= limit

@@ -1,4 +1,4 @@
-"""What XLA's CPU backend fuses with a value's computation, read from the operations before it.
+"""The operations that XLA's CPU backend fuses to compute a value, read from a block.
 
 Values may be large and computed from small ones, such as the distances of all pairs of points.
 Where XLA fuses their operations with the one that reduces them, they are never stored.
@@ -78,7 +78,7 @@ class Expansion:
 
 
 def stored(writer: Writer, x: Value) -> Value:
-    """Return a value behind a barrier, so that a loop of its own computes it.
+    """Return a value behind a barrier, so that XLA stores it.
 
     Args:
       writer: the block, as far as it is written.
