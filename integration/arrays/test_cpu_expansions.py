@@ -71,6 +71,12 @@ def test_a_sum_of_slices_is_stored_once():
     assert stats.temp_size_in_bytes <= 1000 * 1000 * 4
 
 
+def test_slices_of_an_argument_are_not_copied():
+    x = ricci.ShapeDtypeStruct((3, 5, 100_000), jnp.float32)
+    stats = _compiled(lambda x: jnp.sum(jnp.sum(x, 0), 1), x).memory_analysis()
+    assert stats.temp_size_in_bytes <= 5 * 100_000 * 4
+
+
 @pytest.mark.parametrize("function", [_energy, ricci.grad(_energy), _forces])
 def test_the_library_reduces_very_large_expansions(function):
     x = ricci.ShapeDtypeStruct((5000, 3), jnp.float32)

@@ -155,6 +155,12 @@ def test_few_columns_are_copied_instead_of_the_left_matrix(name, dtype):
     assert compiled.memory_analysis().temp_size_in_bytes < x.size * x.dtype.itemsize / 4
 
 
+def test_a_product_of_two_transposes_copies_neither():
+    x, y = (ricci.ShapeDtypeStruct(shape, np.float32) for shape in ((600, 500), (400, 600)))
+    compiled = ricci.jit(lambda x, y: x.T @ y.T).lower(x, y).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes <= 500 * 400 * 4  # the result
+
+
 def test_few_computed_columns_are_stored_before_they_are_copied():
     x, y = (ricci.ShapeDtypeStruct((4000, n), np.float32) for n in (800, 8))
     text = ricci.jit(lambda x, y: jnp.abs(x).T @ jnp.exp(y)).lower(x, y).as_text()

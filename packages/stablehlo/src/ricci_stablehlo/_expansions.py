@@ -15,7 +15,6 @@ from ._writer import Writer
 __all__ = ["Expansion", "stored"]
 
 _FUSED = CHEAP | EXPENSIVE | {"slice", "transpose"}
-_MOVES = frozenset(("broadcast_in_dim", "reshape", "slice", "transpose"))
 _SOURCES = frozenset(("constant", "iota"))
 # Of which the operand may have another number of elements.
 _RESIZES = frozenset(("broadcast_in_dim", "reduce", "slice"))
@@ -33,7 +32,7 @@ class Expansion:
     Attributes:
       is_large: whether the value has at least twice the elements of each array that the loop reads.
       reduces: whether there is a reduction by elements, as of the components of a difference.
-      slices: whether there are slices of a computed value.
+      slices: whether there are several slices of one value, as of the terms of a short sum.
       operations: the number of operations.
 
     Args:
@@ -66,14 +65,14 @@ class Expansion:
                 continue
             self.operations += 1
             self.reduces |= is_loop
-            self.slices |= record[0] in sliced and name not in _MOVES
             operands = _NAME.findall(record[2])
             operands = operands[:1] if is_loop else operands  # without the initial value
             if is_loop or name in _RESIZES:
                 size = _operand_size(record)
             sizes.update(dict.fromkeys(operands, size))
             if name == "slice":
-                sliced.update(operands)
+                self.slices |= operands[0] in sliced
+                sliced.add(operands[0])
         self.is_large &= all(size <= limit for size in sizes.values())
 
 

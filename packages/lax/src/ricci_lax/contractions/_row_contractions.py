@@ -8,8 +8,8 @@ over several dimensions XLA brings to the first form, by a copy of the left oper
 with what computes the operand. So a second contracted dimension, of size one, gets the faster
 library.
 
-If the right matrix has few columns, the product is the transpose of the swapped operands' one, for
-which XLA copies the right matrix instead of the left one.
+If the right matrix has few columns, or is a transpose as well, the product is the transpose of the
+swapped operands' one, for which XLA copies the right matrix instead of the left one, or none.
 """
 
 from collections.abc import Sequence
@@ -60,8 +60,12 @@ def is_swapped(
         return False
     terms, rows = lhs
     columns = rhs[1 - rhs_contracting[0]]
-    # The elements of the right matrix and the result are moved, instead of those of the left one.
-    return 2 * columns * (terms + rows) <= terms * rows
+    # The elements that are copied: of operands, so that their contracted dimension is last on the
+    # left and first on the right, and of the result.
+    is_first = rhs_contracting[0] == 0
+    as_written = terms * (rows if is_first else rows + columns)
+    swapped = columns * (terms + rows if is_first else rows)
+    return 2 * swapped <= as_written
 
 
 def with_unit_dimension(ctx: Lowering, x: Value, dimension: int) -> Value:
