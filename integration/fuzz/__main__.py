@@ -4,11 +4,14 @@ import argparse
 import collections
 import sys
 import time
+from collections.abc import Iterator
 
-from .agreement import disagreements
+from .agreement import Disagreement, disagreements
 from .expected import reason
 from .grammar import program
+from .programs import Program
 from .reducing import reduced
+from .threads import races
 
 SLICE = 24
 
@@ -23,21 +26,24 @@ def main() -> int:
     parser.add_argument("--no-reduce", action="store_true", help="print programs as they are")
     parser.add_argument("--show", action="store_true", help="only print the programs")
     parser.add_argument("--width", choices=("32", "64", "both"), default="both")
+    parser.add_argument("--threads", action="store_true", help="two threads against one")
+    parser.add_argument("--operations", type=int, nargs=2, default=(8, 20), metavar="N")
     options = parser.parse_args()
     numbers = range(options.start, options.start + options.count)
     wide = {"32": False, "64": True, "both": None}[options.width]
     if options.show:
         for number in numbers:
-            print(program(f"{options.seed}.{number}", wide), end="\n\n")
+            print(program(f"{options.seed}.{number}", wide, tuple(options.operations)), end="\n\n")
         return 0
     start, done = time.monotonic(), 0
     left: list[str] = []
     reasons: collections.Counter[str] = collections.Counter()
     for at in range(0, len(numbers), SLICE):
         seeds = [f"{options.seed}.{number}" for number in numbers[at : at + SLICE]]
-        programs = [program(seed, wide) for seed in seeds]
-        for found in filter(None, disagreements(programs)):
-            smallest = found if options.no_reduce else reduced(found)
+        programs = [program(seed, wide, tuple(options.operations)) for seed in seeds]
+        differing = _races(programs) if options.threads else filter(None, disagreements(programs))
+        for found in differing:
+            smallest = found if options.no_reduce or options.threads else reduced(found)
             why = reason(found) or reason(smallest)
             if why:
                 reasons[why] += 1
@@ -53,6 +59,14 @@ def main() -> int:
         print(f"# {count} accepted: {why}")
     print(f"# disagreements without a reason: {len(left)} of {done}: {' '.join(left)}")
     return 1 if left else 0
+
+
+def _races(programs: list[Program]) -> Iterator[Disagreement]:
+    """Run programs in two threads at once, those of each width together."""
+    for width in (False, True):
+        of_width = [each for each in programs if each.wide == width]
+        if of_width:
+            yield from races(of_width)
 
 
 if __name__ == "__main__":

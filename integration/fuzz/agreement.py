@@ -24,6 +24,7 @@ from ricci_testing import (
     shared_oracle,
 )
 
+from .features_prelude import FEATURES_PRELUDE
 from .prelude import PRELUDE
 from .programs import Program
 
@@ -32,8 +33,9 @@ KEPT = 25  # exchanges after which both sides forget what they compiled: memory 
 TIMEOUT = 900.0
 ROUNDINGS = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-22}
 TOLERANCES = {"bfloat16": 6e-2, "float16": 1.5e-2, "float32": 3e-4}
-# JAX fails by accident with these; a TypeError or ValueError of ours is as good.
+# JAX fails by accident with these; a deliberate error of ours is as good.
 ACCIDENTAL = {"AssertionError", "AttributeError", "KeyError", "IndexError", "UnboundLocalError"}
+DELIBERATE = {"TypeError", "ValueError", "NotImplementedError"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def question(program: Program, theirs: bool) -> Request:
             steps.append("again = attempt(form, args)")
             functions["again"] = "form"
         steps.append("{" + ", ".join(f"'{name}': {name}" for name in functions) + "}")
-    text = "\n".join([PRELUDE, program.text(), *steps])
+    text = "\n".join([PRELUDE, FEATURES_PRELUDE, program.text(), *steps])
     return Request(text, {}, {"jax_enable_x64": program.wide})
 
 
@@ -168,7 +170,7 @@ def _unlike(ours: Result, theirs: Result, moved: Result, narrow: str) -> tuple[s
 def _unlike_errors(ours: Result, theirs: Result) -> tuple[str, str] | None:
     our, their = ours.error, theirs.error
     if our and their:
-        accidental = their.name in ACCIDENTAL and {"TypeError", "ValueError"} & set(our.bases)
+        accidental = their.name in ACCIDENTAL and DELIBERATE & set(our.bases)
         if their.name in our.bases or accidental:
             return None
     shown = [f"{e.name}: {e.message[:700]}" if e else "a value" for e in (our, their)]

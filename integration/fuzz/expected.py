@@ -95,6 +95,45 @@ EXPECTED: tuple[Expected, ...] = (
         ("jnp.unravel_index(", "ours:   TypeError: unravel_index: indices", "theirs: a value"),
         "NumPy refuses floats as positions, and so does Ricci; JAX divides them",
     ),
+    Expected(
+        "outcome",
+        ("ours:   a value", "theirs: ValueError: Eager shard_map cannot return a `jax.Ref`"),
+        "JAX refuses a reference that does not vary over devices and is written with what does; "
+        "its eager shard_map refuses all references",
+    ),
+    *(
+        Expected(
+            "outcome",
+            ("ours:   a value", f"theirs: NotImplementedError: Differentiation rule for '{name}'"),
+            "JAX has no derivative of the extrema over mapped axes and devices",
+        )
+        for name in ("pmin", "pmax")
+    ),
+    Expected(
+        "outcome",
+        ("with_vmap(", "ours:   a value", "theirs: ValueError: Linearization failed to produce"),
+        "JAX has no reverse mode of custom_vmap functions",
+    ),
+    Expected(
+        "outcome",
+        ("sequential_vmap(", "ours:   a value", "theirs: ValueError: Linearization failed to"),
+        "JAX has no reverse mode of custom_vmap functions",
+    ),
+    Expected(
+        "outcome",
+        ("ours:   a value", "varying manual axes to match", "check_vma=False"),
+        "JAX has operations whose operands must vary over the same devices, and asks for a report",
+    ),
+    Expected(
+        "outcome",
+        ("passed_ref(", "ours:   a value", "theirs: ValueError: at vmap out_axes[0], got"),
+        "JAX cannot map the tangent of a reference alone where a compiled function is given it",
+    ),
+    Expected(
+        "outcome",
+        ("ours:   a value\ntheirs: AssertionError",),
+        "JAX fails by an assertion of its own, as with collectives over two mapped axes",
+    ),
     *(
         Expected(
             "weak_type",

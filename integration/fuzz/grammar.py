@@ -15,9 +15,13 @@ INTEGERS = ("int32",) * 4 + ("uint8", "int8", "uint32", "int64")
 SHAPES = ((),) * 3 + ((3,),) * 4 + ((2, 3),) * 3 + (
     (2,), (3, 3), (3, 3), (1,), (0,), (0, 3), (3, 1), (1, 3), (2, 2), (2, 3, 2))  # fmt: skip
 KINDS = "fffffiibbck"
-FORMS = ("jit", "vmap", "grad", "jvp", "linearize", "jacfwd", "checkpoint")
-REVERSE = {"grad"}
+FORMS = (
+    *("jit", "vmap", "grad", "jvp", "linearize", "jacfwd", "jacrev", "checkpoint"),
+    *("scanned", "branched", "sharded", "exported"),
+)
+REVERSE = {"grad", "jacrev"}
 FORWARD = {"jvp", "jacfwd"}
+DEVICES = {"devices", "global"}  # what the program of one device does not contain
 
 
 def program(seed: str, wide: bool | None = None, operations: tuple[int, int] = (8, 20)) -> Program:
@@ -42,6 +46,7 @@ class _Maker:
         self.wide = drawn if wide is None else wide
         self.count = 0
         self.refused: set[str] = set()
+        self.on_devices = False  # within what a device computes
 
     def program(self, operations: tuple[int, int]) -> Program:
         forms = self.forms()
@@ -49,6 +54,7 @@ class _Maker:
         if self.random.random() > 0.03:
             self.refused = {"forward"} if REVERSE & set(forms) else set()
             self.refused |= {"reverse"} if FORWARD & set(forms) or "linearize" in forms else set()
+        self.on_devices = bool({"sharded", "exported"} & set(forms))
         arguments = [self.argument(Type("f", self.random.choice(((3,), (2, 3)))))]
         for _ in range(self.random.randint(1, 4)):
             kind = self.random.choice(KINDS)
@@ -73,7 +79,10 @@ class _Maker:
 
     def forms(self) -> list[str]:
         count = self.random.choice((0, 1, 1, 1, 2, 2, 2, 3))
-        return [self.random.choice(FORMS[:4] * 3 + FORMS) for _ in range(count)]
+        drawn = [self.random.choice(FORMS[:4] * 3 + FORMS) for _ in range(count)]
+        # An exported function has no derivative in forward mode.
+        pushed = {"linearize", *FORWARD} & set(drawn)
+        return ["jit" if form == "exported" and pushed else form for form in drawn]
 
     def form(self, name: str, arguments: list[tuple[Value, str]]) -> Form:
         if name != "vmap":
@@ -145,7 +154,8 @@ class _Maker:
         families = list(ROWS)
         for _ in range(60):
             row = self.random.choice(ROWS[self.random.choice(families)])
-            if row.tags & self.refused or (row.signature.functions and depth >= 2):
+            refused = self.refused | (DEVICES if self.on_devices else set())
+            if row.tags & refused or (row.signature.functions and depth >= 2):
                 continue
             found = self.operands(row, scope)
             if found is None:
@@ -157,7 +167,10 @@ class _Maker:
             functions = []
             for signature in row.signature.functions:
                 outside = [] if "closed" in row.tags and self.random.random() < 0.95 else scope
+                before = self.on_devices
+                self.on_devices = before or "devices" in row.tags
                 functions.append(self.function(signature, binding, outside, depth + 1))
+                self.on_devices = before
             if None in functions:
                 continue
             values = tuple(Value(self.name("v"), type) for type in results if type)
@@ -191,7 +204,7 @@ class _Maker:
             return None
         parameters = tuple(Value(self.name("p"), type) for type in types if type)
         scope = [*outside, *parameters] if self.random.random() < 0.5 else list(parameters)
-        statements = self.statements(scope, self.random.randint(1, 3), depth)
+        statements = self.statements(scope, self.random.choice((1, 1, 2, 3)), depth)
         made = [value for statement in statements for value in statement.results]
         results = []
         for type in wanted:

@@ -105,8 +105,49 @@ def jacfwd(f):
         g, floats = of_floats(f, args)
         return jax.jacfwd(lambda x: total(g(x, *floats[1:])))(floats[0])
     return jacobian
+def jacrev(f):
+    def jacobian(*args):
+        g, floats = of_floats(f, args)
+        return jax.jacrev(lambda x: jax.tree.map(jnp.real, total(g(x, *floats[1:]))))(floats[0])
+    return jacobian
 def checkpoint(f):
     return jax.checkpoint(f)
+def scanned(f):
+    def loop(*args):
+        g, floats = of_floats(f, args)
+        def body(i, _):
+            return i + 1, g(*[(a * (1 - i / 4)).astype(jnp.result_type(a)) for a in floats])
+        return lax.scan(body, 0, None, length=2)[1]
+    return loop
+def branched(f):
+    def branch(*args):
+        g, floats = of_floats(f, args)
+        return lax.cond(jnp.sum(floats[0]) > 0.1, g, lambda *floats: g(
+            *[(a * 0.5).astype(jnp.result_type(a)) for a in floats]), *floats)
+    return branch
+def of_arrays(f, args):
+    by = [i for i, a in enumerate(args) if hasattr(a, "dtype")]
+    def g(*arrays):
+        full = list(args)
+        for i, a in zip(by, arrays):
+            full[i] = a
+        return f(*full)
+    return g, [stacked(args[i], 0) for i in by]
+def sharded(f):
+    def run(*args):
+        g, arrays = of_arrays(f, args)
+        def block(*arrays):
+            return jax.tree.map(lambda y: jnp.stack([y]), g(*[a[0] for a in arrays]))
+        return jax.shard_map(block, mesh=mesh(2), in_specs=P("d"), out_specs=P("d"))(*arrays)
+    return run
+def exported(f):
+    def run(*args):
+        g, arrays = of_arrays(f, args)
+        export = library("export")
+        (size,) = export.symbolic_shape("b")
+        types = [jax.ShapeDtypeStruct((size, *a.shape[1:]), a.dtype) for a in arrays]
+        return export.export(jax.jit(jax.vmap(g)))(*types).call(*arrays)
+    return run
 
 def moved(a, size):
     if not jnp.issubdtype(a.dtype, np.inexact):

@@ -90,7 +90,8 @@ class Row:
             signature's names stand for, `{d}` and `{e}` a float and an integer dtype, `{c}` a
             number.
         tags: `forward` has no reverse-mode derivative, `reverse` no forward-mode one; the functions
-            of `closed` use nothing from outside.
+            of `closed` use nothing from outside, and those of `devices` run over devices, and
+            contain neither `devices` nor `global`.
     """
 
     family: str

@@ -15,9 +15,11 @@ pytest.importorskip("ricci_xla", reason="values need the compiler")
 from fuzz import Disagreement, disagreements, program, reduced
 from fuzz.agreement import _is_exchanged, question
 from fuzz.expected import EXPECTED, reason
+from fuzz.grammar import FORMS
 from fuzz.operations import ROWS
 from fuzz.reducing import smaller
 from fuzz.rows import MAXIMAL_SIZE, Type, table
+from fuzz.threads import races
 
 from ricci_testing import Oracle
 
@@ -36,15 +38,20 @@ def test_random_programs_agree_with_jax(seeds):
     assert not wrong, f"{len(wrong)} programs differ\n\n" + "\n\n".join(wrong)
 
 
+def test_a_program_gives_in_two_threads_what_it_gives_in_one():
+    wrong = list(races([program("threads.0", False, (2, 3))]))
+    assert not wrong, "\n\n".join(map(str, wrong))
+
+
 def test_a_seed_makes_one_program():
     assert str(program("a seed")) == str(program("a seed")) != str(program("another"))
 
 
 def test_programs_are_of_the_length_wanted_and_of_all_kinds():
     sizes = sorted(each.size() for each in MANY)
-    assert 10 <= sizes[len(sizes) // 2] <= 30
+    assert 10 <= sizes[len(sizes) // 2] <= 35
     names = {form.name for each in MANY for form in each.forms}
-    assert names == {"jit", "vmap", "grad", "jvp", "linearize", "jacfwd", "checkpoint"}
+    assert names == set(FORMS)
     assert {(each.wide, each.eager_first) for each in MANY} == {
         (wide, first) for wide in (False, True) for first in (False, True)
     }
