@@ -49,13 +49,13 @@ class Positions(TupleRecord):
       axes: the axes that the positions are along.
       sizes: for each dimension of the first operand, the size of the part that is read or written.
       outside: what happens at a position out of bounds; with ``"is read"`` or ``"is written"`` the
-        nearest one inside is taken.
+        nearest one inside is taken. None if positions out of bounds are intended.
     """
 
     operands: tuple[int, ...]
     axes: Sequence[int]
     sizes: Sequence[int]
-    outside: str
+    outside: str | None
 
 
 def _dynamic_slice(avals: Sequence[Any], params: dict[str, Any]) -> Positions:
@@ -69,8 +69,12 @@ def _dynamic_update_slice(avals: Sequence[Any], params: dict[str, Any]) -> Posit
 
 
 def _gather(avals: Sequence[Any], params: dict[str, Any]) -> Positions:
-    fills = params["mode"] is lax.GatherScatterMode.FILL_OR_DROP
-    outside = "the fill value is read" if fills else "is read"
+    outside: str | None = "is read"
+    if params["mode"] is lax.GatherScatterMode.FILL_OR_DROP:
+        # Who names another fill value than the default intends positions out of bounds.
+        value, default = params["fill_value"], lax.default_fill(avals[0].dtype)
+        is_default = value == default or (value != value and default != default)
+        outside = "the fill value is read" if is_default else None
     axes = params["dimension_numbers"].start_index_map
     return Positions((1,), axes, params["slice_sizes"], outside)
 

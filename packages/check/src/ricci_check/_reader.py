@@ -48,7 +48,7 @@ def _check(
     size: int,
     window: int,
     numbers: Sequence[int | None],
-    effect: str,
+    effect: str | None,
 ) -> None:
     # The last position at which the window is inside.
     last = size - window
@@ -57,6 +57,10 @@ def _check(
             continue
         # Indexing adds the size to a negative index; the message shows what the user wrote.
         written = n if n >= 0 else n - size
+        once = written, axis, size
+        if effect is None:
+            state.accept("RC501", once)  # also for the derivative, which drops updates there
+            return
         nearest = 0 if n < 0 else max(last, 0)
         if window == 1:
             what = f"index {written} is out of bounds for axis {axis} of size {size}"
@@ -65,7 +69,7 @@ def _check(
             what = f"a slice of {window} elements from {written} leaves axis {axis} of size {size}"
             clamped = f"the slice from {nearest}"
         then = f"{clamped} {effect}" if effect.startswith("is ") else effect
-        state.report("RC501", f"{what}: {then}", once=(written, axis, size))
+        state.report("RC501", f"{what}: {then}", once=once)
         return
 
 

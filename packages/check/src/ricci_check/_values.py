@@ -151,10 +151,17 @@ class AnalysisState:
         Args:
           once: the key of the finding among those of its source; by default its message.
         """
-        key = (code, self.source.code, self.source.offset, message if once is None else once)
+        key = self._key(code, message if once is None else once)
         if not self.quiet and key not in self._seen:
             self._seen.add(key)
             self.findings.append(finding(code, self.source, message))
+
+    def accept(self, code: str, once: Hashable) -> None:
+        """Report no finding with the key ``once`` at the current source from now on."""
+        self._seen.add(self._key(code, once))
+
+    def _key(self, code: str, once: Hashable) -> Hashable:
+        return code, self.source.code, self.source.offset, once
 
     def unknown(self, aval: AbstractValue, depth: int | None = None) -> Value:
         """Return a value of which only the type is known."""

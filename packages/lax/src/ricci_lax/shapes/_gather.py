@@ -18,7 +18,7 @@ from ricci_stablehlo import Lowering, Value, write_gather
 from . import _dimension_numbers as numbering
 from ._joining import concatenate
 
-__all__ = ["gather", "gather_p", "index_take"]
+__all__ = ["default_fill", "gather", "gather_p", "index_take"]
 
 
 def _check_gather(
@@ -274,7 +274,21 @@ gather_p: ir.Primitive = ir.define(
 )
 
 
-def _default_fill(dtype: object) -> float | bool:
+def default_fill(dtype: ir.DTypeLike | ir.ExtendedDType) -> float | bool:
+    """Return what is read out of bounds where no fill value is named.
+
+    Args:
+      dtype: the dtype of the array that is read.
+
+    Returns:
+      NaN, the least number of a signed or the greatest of an unsigned integer dtype, or ``True``.
+
+    Example:
+
+      >>> from ricci_lax import default_fill
+      >>> default_fill("uint8"), default_fill("int8")
+      (255, -128)
+    """
     if isinstance(dtype, ir.ExtendedDType):  # the numbers behind the elements
         dtype = dtype.physical_aval(ir.ShapedArray((), dtype)).dtype
     if ir.issubdtype(dtype, np.inexact):
@@ -367,7 +381,7 @@ def gather(
     if mode is not numbering.FILL:
         fill_value = None
     elif fill_value is None:
-        fill_value = _default_fill(array_aval(operand).dtype)
+        fill_value = default_fill(array_aval(operand).dtype)
     else:
         fill_value = _checked_fill(fill_value, array_aval(operand).dtype)
     return gather_p.bind(
