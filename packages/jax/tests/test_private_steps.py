@@ -11,6 +11,7 @@ from jax._src import ad_util, api, api_util, core, source_info_util, util
 from jax._src import linear_util as lu
 from jax._src.array import ArrayImpl
 from jax._src.dispatch import runtime_tokens
+from jax._src.interpreters import ad
 from jax._src.interpreters.batching import AxisData, is_vmappable
 from jax._src.lax.control_flow.loops import _batch_and_remainder
 from jax._src.xla_bridge import backends_are_initialized
@@ -181,6 +182,9 @@ def test_classes_are_those_of_values():
     assert (axis.name, axis.size) == ("i", 3)
     jax.make_jaxpr(lambda x: [x, isinstance(x, JaxprTracer) or pytest.fail()][0])(1.0)
     assert not isinstance(jnp.ones(1), JaxprTracer)
+    is_linearized = lambda x: isinstance(x, ad.LinearizeTracer) or pytest.fail()
+    jax.vjp(lambda x: [x, is_linearized(x)][0], 1.0)
+    assert not isinstance(jnp.ones(1), ad.LinearizeTracer)
     assert str(ad_util.p2tz(jnp.arange(3)).aval) == "float0[3]"
     assert lu.wrap_init(jnp.sin).call_wrapped(0.0) == 0
 
