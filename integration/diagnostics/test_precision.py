@@ -295,6 +295,12 @@ def test_effects_happen_once():
     assert next(calls) == 2 and report.lines
 
 
+def on_cpu(x):
+    """The sum of elements at equal indices, by a function for CPUs."""
+    add = lambda x: jnp.zeros(2, x.dtype).at[jnp.array([0, 0, 1])].add(x * x)
+    return lax.platform_dependent(x, cpu=add, default=lambda x: x[:2])
+
+
 COMBINED = {
     "scatter": lambda x: jnp.zeros(4, x.dtype).at[jnp.array([0, 0, 1])].add(x * x),
     "product": lambda x: x.at[jnp.array([0, 0, 1])].mul(x * x),
@@ -303,6 +309,11 @@ COMBINED = {
     "window": lambda x: lax.reduce_window(
         x * x, np.zeros((), x.dtype), lambda a, b: a + b, (2,), (1,), "SAME"
     ),
+    "platform": on_cpu,
+    "platform, under jit": ricci.jit(on_cpu),
+    "platform, committed": lambda x: on_cpu(ricci.device_put(x, ricci.devices()[0])),
+    "platform, in a loop": lambda x: lax.scan(lambda c, _: (c, on_cpu(c)), x, length=2)[1],
+    "platform, gradient": ricci.grad(lambda x: (on_cpu(x) ** 2).sum()),
 }
 
 

@@ -27,6 +27,7 @@ from ricci_lax import (
     lt,
     mul,
     neg,
+    platform_dependent,
     pure_callback,
     reduce_sum,
     scan,
@@ -258,12 +259,17 @@ def test_remedy_is_spelled_out(fun, args, remedy):
     assert remedy in str(find_nan(grad(fun), *args))
 
 
+def by_platform(x):
+    return platform_dependent(x, cpu=lambda x: log(sub(x, 1.0)), default=log)
+
+
 @pytest.mark.parametrize(
     ("fun", "args", "path", "examples"),
     [
         (scanned, (f32(3, 2, 1, 0, 1),), ("iteration 3 of scan",), ()),
         (grad(scanned_product), (f32(1, 0, 2, 0),), ("iteration 3 of scan",), ()),
         (looped, (1.0,), ("iteration 2 of while_loop", "branch 1 of cond"), ()),
+        (by_platform, (f32(0),), ("branch cpu of platform_dependent",), ()),
         (vmap(normalized), (ROWS,), (), ((2, 3),)),
         (vmap(normalized, in_axes=1), (ROWS.T,), (), ((2, 3),)),
         (vmap(vmap(log)), (-ROWS[:, :1] - 1,), (), ((0, 3), (0, 1))),

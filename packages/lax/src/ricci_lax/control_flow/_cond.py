@@ -195,9 +195,14 @@ def _cond_lower(
 def _cond_steps(
     steps: ir.Steps, index: ir.Array, *operands: ir.Array, branches, branches_platforms=None
 ) -> list[Any] | None:
-    if branches_platforms is not None:  # only the backend knows which one runs
-        return None
-    return steps.run(branches[int(index)], operands, f"branch {int(index)} of cond")
+    place = f"branch {int(index)} of cond"
+    if branches_platforms is not None:
+        # The index is that of the default platform; committed arrays may be on another one.
+        if any(getattr(x, "committed", False) for x in operands):
+            return None
+        names = branches_platforms[int(index)] or ("default",)
+        place = f"branch {'/'.join(names)} of platform_dependent"
+    return steps.run(branches[int(index)], operands, place)
 
 
 def _cond_discharge(index, *args, branches, **params) -> list[Any]:

@@ -247,11 +247,13 @@ def _widened_parameter(value: object, real: np.dtype) -> object:
     # Cached, so that the operation is compiled once.
     if isinstance(value, ir.Jaxpr):
         return value.derived(("widened", real), lambda: _widened_jaxpr(value, real))
+    if isinstance(value, tuple) and any(isinstance(x, ir.Jaxpr) for x in value):
+        return tuple(_widened_parameter(x, real) for x in value)
     return value
 
 
 def _widened_jaxpr(jaxpr: ir.Jaxpr, real: np.dtype) -> ir.Jaxpr:
-    """Return the function that combines elements, as a scatter has one, in a wider format."""
+    """Return a jaxpr in a wider format, such as the one by which a scatter combines elements."""
 
     def wide(x: ir.ArrayLike) -> ir.ArrayLike:
         aval: Any = ir.get_aval(x)
