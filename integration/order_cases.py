@@ -9,7 +9,7 @@ from lax_cases.case import is_inexact
 from numpy_cases import by_function
 from numpy_cases.case import DERIVATIVES, Call, parse
 
-# Functions without derivatives, and those whose operands decide what is computed.
+# Functions without derivatives, and those whose jaxpr depends on the operands' values.
 WITHOUT_DERIVATIVES = """
 jax.random.normal(jax.random.key(3), (3,)) * f32[3]
 jax.random.uniform(jax.random.key(3), (2,), minval=f32[])

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import ricci
 
-# What starts processes or servers, ends the use of devices, or stops and asks.
+# Functions that start processes or servers, end the use of devices, or stop and ask.
 LEFT_OUT = {
     *("breakpoint", "clear_backends", "initialize", "main", "run"),
     *("register_subprocess", "setup_tpu", "shutdown", "start_server"),

@@ -12,7 +12,7 @@ import ricci.numpy as jnp
 from ricci import lax, nn, random
 from ricci.scipy import special
 
-# What the narrow dtype of the same kind cannot hold.
+# Values that the narrow dtype of the same kind cannot hold.
 VALUES = {"int64": 2**40 + 1, "uint64": 2**40 + 1, "float64": 1 + 2.0**-40}
 FORMS = {
     "a Python scalar": lambda value, dtype: value,

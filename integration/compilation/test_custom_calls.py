@@ -136,7 +136,7 @@ def test_python_decides_by_values(source, x):
     assert_same(f"{VALUES}\nx = jnp.asarray(x)\n({source})(x)", x=x)
 
 
-# What a function closes over when it is called counts, also in a program that is traced later.
+# The values of captured variables at a call count, also in a program that is traced later.
 CHANGES = """
 scale = [1.0]
 @jax.custom_jvp
@@ -248,7 +248,7 @@ def test_a_tangent_may_differ_between_examples_where_its_primal_does_not(run):
     assert_same(f"{UNMAPPED}\n({run})(x, y)", x=X, y=TWO)
 
 
-# Python scalars among the arguments: what is recorded gives arrays to rules, plain calls give them
+# Python scalars among the arguments: recorded calls give arrays to rules, plain calls give them
 # as they are.
 SCALARS = """
 @jax.custom_vjp

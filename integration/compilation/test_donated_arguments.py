@@ -23,7 +23,7 @@ PROGRAMS = {
     "branch": ("jax.lax.cond(y[0] > 0, lambda: jnp.sin(x), lambda: x)", X),
 }
 
-# Each of these calls `f`, and says what is deleted of its arguments and of what else it was given.
+# Each of these calls `f`, and returns which of its arguments and of the other arrays are deleted.
 TRANSFORMED = {
     "nothing": "_ = f(x, y)\ngone(x, y)",
     "vjp": "o, pull = jax.vjp(f, x, y)\nc = jax.tree.map(jnp.ones_like, o)\n"

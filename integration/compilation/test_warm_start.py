@@ -157,7 +157,7 @@ def test_another_environment_is_named(folder, tmp_path):
 
 def outcome(path, function, *args, **options):
     """The bundle's outcome for a call, and the call's result."""
-    ricci.clear_caches()  # what this process has traced, it does not ask for
+    ricci.clear_caches()  # functions that this process has traced are not looked up
     with ricci.warm_start(path, **options) as start:
         result = function(*args)
     return start.calls[0], result

@@ -125,7 +125,7 @@ def observe(jax, source, mesh, is_set, probes):
         for probe in probes:
             try:
                 results[probe] = ways[probe](prepare())
-            except Exception as error:  # noqa: BLE001 - which one it is, is what is compared
+            except Exception as error:  # noqa: BLE001 - its class is compared
                 bases = [base.__name__ for base in type(error).__mro__]
                 results[probe] = {"error": " ".join(bases), "message": str(error)[:1200]}
     return results

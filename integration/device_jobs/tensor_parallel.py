@@ -34,7 +34,7 @@ def block(weights, x):
     scores = jnp.einsum("bthk,bshk->bhts", q, k) / q.shape[-1] ** 0.5
     scores = jnp.where(jnp.tril(jnp.ones((LENGTH, LENGTH), bool)), scores, -1e9)
     mixed = jnp.einsum("bhts,bshk->bthk", jax.nn.softmax(scores), v)
-    # The products over divided axes say where their sum lies: on every device.
+    # The products over sharded axes specify where their sum is: on every device.
     x = x + jnp.einsum("bthk,hkd->btd", mixed, weights["o"], out_sharding=P())
     h = jax.nn.gelu(normalize(x) @ weights["up"])
     return x + jnp.matmul(h, weights["down"], out_sharding=P())

@@ -140,7 +140,7 @@ def described(sharding):
     return ShapeDtypeStruct((4,), np.float32, sharding=sharding)
 
 
-# How a program is told that its argument is in the host's memory.
+# The ways to specify that an argument is in the host's memory.
 ARGUMENTS = {
     "an array": lambda host: ({}, ricci.device_put(jnp.arange(4.0), host)),
     "a description": lambda host: ({}, described(host)),

@@ -15,7 +15,7 @@ from kernel_cases.triton_machine import launches, run
 import ricci
 from ricci.experimental.pallas import tpu as pltpu
 
-# What no CPU computes, so that there is nothing to compare with.
+# Operations that no CPU computes, so that there is nothing to compare with.
 ONLY_ON_GPUS = {"matmul, float32 (tf32x3)"}
 # Operations that are refused, with a word of the reason.
 REFUSED = {

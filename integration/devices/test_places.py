@@ -20,7 +20,7 @@ from ricci_testing import find_interpreter
 
 EVERYTHING = os.environ.get("RICCI_ORACLE_CASES") == "all"
 SAMPLE = {"arrays": 40, "jit": 40, "pmap": 40, "results": 8}
-# How many lines of a text JAX runs again. What is written of it changes only with the text.
+# The number of lines of a text that JAX runs again; recorded results change with the text alone.
 WRITTEN = 8
 
 

@@ -47,7 +47,7 @@ v = np.linspace(-1, 1, COLUMNS, dtype=np.float32)
 u = np.linspace(-1, 1, ROWS, dtype=np.float32)
 X = np.linspace(-1, 1, COLUMNS * 8, dtype=np.float32).reshape(COLUMNS, 8)
 
-# What is computed, of which array; a function of the array's elements is differentiated, too.
+# The operation and its array; a function of the array's elements is differentiated, too.
 PROGRAMS = {
     "todense": (M, lambda m: m.todense()),
     "matrix times vector": (M, lambda m: m @ v),

@@ -148,7 +148,7 @@ if os.environ.get("RICCI_SAMPLE"):
     ACTIONS = ACTIONS[::2]
 
 # For an action, the outcomes by guard and level that differ: Ricci's, then JAX's. The shards of a
-# result on CPUs are in the host's memory, and reading them is no transfer.
+# result on CPUs are in the host's memory, and reading them is not a transfer.
 DIFFERENCES = {
     ("np.asarray(fs(xs))", "device_to_host", "disallow"): ("ok", "JaxRuntimeError"),
     ("np.asarray(fs(xs))", "device_to_host", "disallow_explicit"): ("ok", "JaxRuntimeError"),

@@ -24,7 +24,7 @@ def run(code: str, folder: object = None, timeout: float = 120) -> subprocess.Co
 
 
 BROKEN = "raise ImportError('libm.so.9: cannot open shared object file')"
-# What is installed in the place of jaxlib: its version and its modules, and what must be said.
+# The module in the place of jaxlib: its version and its modules, and the words of the error.
 INSTALLATIONS = {
     "too old": ("0.4.20", {}, "jaxlib 0.4.20 is too old", "pip install --upgrade"),
     "too new": ("0.99.0", {}, "jaxlib 0.99.0 is too new", "pip install --upgrade"),

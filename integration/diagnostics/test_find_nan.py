@@ -75,7 +75,7 @@ ROWS = np.array([[1, 2], [3, 4], [0, 0]], np.float32)
 SERIES = np.array([[3, 2, 1, 1], [3, 2, 1, 1], [3, 2, 1, 0]], np.float32)
 jit, vmap, grad = ricci.jit, ricci.vmap, ricci.grad
 CASES = [
-    # what is called, what holds the line, its text, arguments, operation, path, examples
+    # the called function, the owner of the line, its text, arguments, operation, path, examples
     (jit(grad(masked_log)), masked_log, "jnp.log", (X,), "div", ("jit(masked_log)",), ()),
     (grad(jit(masked_log)), masked_log, "jnp.log", (X,), "div", ("jit(masked_log)",), ()),
     (grad(norm), norm, "norm(x, 3)", (np.zeros(3, np.float32),), "mul", (), ()),

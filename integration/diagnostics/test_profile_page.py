@@ -172,7 +172,7 @@ def test_missing_scripts_are_reported_before_running(
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-# What each frame finds out about itself, when all is drawn and a line was clicked.
+# The facts that each frame measures of itself, when all is drawn and a line was clicked.
 PROBE = """
 <script>
 addEventListener("error", (e) => parent.postMessage({error: e.message}, "*"));

@@ -95,7 +95,7 @@ def customized(x):
 customized.defvjp(lambda x: (customized(x), x), lambda x, g: (g @ W.T / x,))
 
 partial = functools.partial
-# The callable, and what it takes after the array.
+# The callable, and its arguments after the array.
 CALLABLES = {
     "a function": lambda: (logarithms, (W,), {}),
     "keywords": lambda: (logarithms, (), {"weights": W, "scale": 2.0}),

@@ -104,8 +104,8 @@ def test_only_the_users_frames_are_shown(call):
     assert "jax_traceback_filtering" in note
 
 
-# What a program is made of has no boundaries: tracing makes it all the time, and only those who
-# extend Ricci make it themselves.
+# The parts of jaxprs have no boundaries: tracing makes them all the time, and only those who
+# extend Ricci make them themselves.
 WITHOUT_BOUNDARIES = {
     "ricci.core.Jaxpr",
     "ricci.core.JaxprEqn",
@@ -147,7 +147,7 @@ def escaped():
     return kept[0]
 
 
-# Calls that fail, and are no calls of a function of a namespace.
+# Calls that fail, of other objects than a namespace's functions.
 UNUSUAL = {
     "option": (lambda: ricci.config.update("jax_enable_x46", True), AttributeError),
     "option read": (lambda: ricci.config.jax_enable_x46, AttributeError),

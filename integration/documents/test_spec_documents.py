@@ -19,14 +19,14 @@ pytestmark = pytest.mark.skipif(
     not documents.FOLDER.is_dir(), reason=f"the documents are not at {documents.FOLDER}"
 )
 
-# What is spelled otherwise in JAX than in the documents, wherever it is printed.
+# Texts that JAX spells otherwise than the documents, wherever they are printed.
 SPELLED = {
     "ShardedDeviceArray": "Array",
     "DeviceArray": "Array",
     "Traced<ShapedArray(int32[3])>with<DynamicJaxprTrace(level=0/1)>": "JitTracer(int32[3])",
 }
 
-# What the documents' functions print otherwise in JAX, by the statement's place among those
+# The output of the documents' functions that differs in JAX, by the statement's place among those
 # of its section that print something.
 PRINTED = {
     ("xla_computation", 0): """HloModule xla_computation_f...
@@ -59,7 +59,7 @@ ENTRY main... {
     ("pmap", 9): "[6 7 8 9]",  # on one process; the document has two
 }
 
-# What the notebook's cells print otherwise in JAX, by their place.
+# The output of the notebook's cells that differs in JAX, by their place.
 TRACE = """{ lambda ; a:i32[]. let
     b:i32[] = mul 2:i32[] a
     c:i32[] = mul b a
@@ -286,5 +286,5 @@ def test_transformations_of_the_notes(names):
     assert outcome(polynomial, names) == ("", [])
     assert agrees("Array([ 2.5, 10. ], dtype=float32)", outcome(hessian, names))
     assert len(derivatives) == 4
-    # What these two do is tested in our own words: the notes misspell `in_axes` and a name.
+    # These two are tested in our own words: the notes misspell `in_axes` and a name.
     assert "wst" in stacked and "in_axis" in mapped

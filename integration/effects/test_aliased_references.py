@@ -41,7 +41,7 @@ def _jitted(f: Callable[..., Any]) -> Any:
 
 Transformation = Callable[..., Any]
 
-# Transformations that take references as arguments, and those that map what is passed twice.
+# Transformations that take references as arguments, and those that map arguments passed twice.
 TRANSFORMATIONS: dict[str, Transformation] = {
     "checkpoint": lambda f, *refs: ricci.checkpoint(f)(*refs),
     "cond": lambda f, *refs: lax.cond(True, f, f, *refs),

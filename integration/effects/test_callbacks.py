@@ -17,7 +17,7 @@ from ricci_testing.pytest_plugin import oracle as oracle
 F32 = ricci.ShapeDtypeStruct((), np.float32)
 
 
-# As JAX does: what each program returns, with what it printed.
+# As JAX does: the results of each program, with its output.
 
 PREAMBLE = """
 import io, contextlib

@@ -111,7 +111,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_leaves_no_reference_cycles(name):
     call, x = CALLS[name], jnp.asarray(X)
-    for _ in range(2):  # what is kept for good
+    for _ in range(2):  # until the permanent caches are filled
         call(x)
     gc.collect()
     gc.disable()

@@ -60,10 +60,10 @@ def test_an_array_that_a_jitted_function_writes_keeps_its_memory():
         assert r.read().unsafe_buffer_pointer() == place
     held = r[...]
     f(r, 7.0)
-    assert held[0] == 2 and r[0] == 7  # what was read stays as it is
+    assert held[0] == 2 and r[0] == 7  # the read value stays as it is
 
 
-# Indices of an array of 40 rows of 500 elements, and of what they select.
+# Indices of an array of 40 rows of 500 elements, and of the selected elements.
 PLACES = [
     3,
     -2,

@@ -66,7 +66,7 @@ def outcome(source: str, names: dict) -> tuple[str, list[str]]:
             code = compile(ast.Interactive([statement]), "<example>", "single")
             try:
                 exec(code, names)
-            except Exception as error:  # noqa: BLE001 - which one it is, is what is compared
+            except Exception as error:  # noqa: BLE001 - its class is compared
                 return printed.getvalue().rstrip(), [kind.__name__ for kind in type(error).__mro__]
     return printed.getvalue().rstrip(), []
 

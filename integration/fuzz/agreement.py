@@ -29,7 +29,7 @@ from .prelude import PRELUDE
 from .programs import Program
 
 BATCH = 8  # programs in one exchange with the oracle
-KEPT = 25  # exchanges after which both sides forget what they compiled: memory maps run out
+KEPT = 25  # exchanges after which both sides clear their caches: memory maps run out
 TIMEOUT = 900.0
 ROUNDINGS = {"bfloat16": 2.0**-7, "float16": 2.0**-9, "float32": 2.0**-22}
 TOLERANCES = {"bfloat16": 6e-2, "float16": 1.5e-2, "float32": 3e-4}

@@ -157,7 +157,7 @@ def _pruned(program: Program) -> Program:
     pairs = [pair for pair in given if pair[0].name in used]
     floats = [pair for pair in given if pair[0].type.kind == "f"]
     if not any(pair in pairs for pair in floats):
-        pairs.insert(0, floats[0])  # what is differentiated by
+        pairs.insert(0, floats[0])  # the variable of the derivative
     function = replace(function, parameters=tuple(parameter for parameter, _ in pairs))
     names = {parameter.name for parameter, _ in pairs}
     forms = []

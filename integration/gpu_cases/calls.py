@@ -71,7 +71,7 @@ def attention():
         "vmap, one bias": (jax.vmap(_attend, in_axes=(0, 0, 0, None)), *stack(q, k, k), bias),
         "vmap, gradient": (jax.vmap(_gradient(3, causal)), *stack(q, k, k)),
         "odd lengths": (_attend, *[((2, n, 4, 32), BF16) for n in (63, 47, 47)]),
-        # What is refused.
+        # Calls that are refused.
         "float32": (_attend, *[(shape, F32) for shape in (Q, K, K)]),
         "30 features": (_attend, *[((2, 64, 4, 30), BF16)] * 3),
         "512 features": (_attend, *[((2, 64, 4, 512), BF16)] * 3),

@@ -71,7 +71,7 @@ def out_of_memory():
         return "only on a GPU"
     try:
         jnp.zeros(HUGE).block_until_ready()
-    except Exception as error:  # noqa: BLE001 - its class and text are what is compared
+    except Exception as error:  # noqa: BLE001 - its class and text are compared
         text = str(error)
         return [type(error).__name__, "RESOURCE_EXHAUSTED" in text, float(jnp.ones(4).sum())]
     return "no error"
@@ -138,7 +138,7 @@ def callbacks():
     try:
         shape = jax.ShapeDtypeStruct((), np.float32)
         jax.jit(lambda x: jax.pure_callback(fail, shape, x))(np.float32(1)).block_until_ready()
-    except Exception as error:  # noqa: BLE001 - its text is what is compared
+    except Exception as error:  # noqa: BLE001 - its text is compared
         return [sorted(seen), "from the host" in str(error)]
     return [sorted(seen), "no error"]
 

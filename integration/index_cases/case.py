@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-# What `x.at[...]` has; "getitem" is `x[...]`.
+# The methods of `x.at[...]`; "getitem" is `x[...]`.
 OPERATIONS = ("set", "add", "subtract", "multiply", "divide", "power", "min", "max", "apply")
 METHODS = ("getitem", "get", *OPERATIONS)
 

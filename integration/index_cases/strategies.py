@@ -23,7 +23,7 @@ NO_INDEX = (
     "jnp.int32(1) slice(0.5,1) np.str_('a') np.array(['a']) np.array([None]) np.zeros((0,)) "
     "np.datetime64('2020') range(2)"
 ).split()
-# What each family of indices is made of.
+# The kinds of parts in each family of indices.
 FAMILIES = {
     "basic": ("int", "slice", "slice", "operand"),
     "arrays": ("int", "slice", "array", "array", "array", "operand"),

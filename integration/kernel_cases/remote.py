@@ -67,7 +67,7 @@ def _all_reduce(axis, x, out, slots, sent, arrived, free):
     def _(step):
         now, later = lax.rem(step, 2), lax.rem(step + 1, 2)
 
-        # The right neighbour's slot is free when it has sent and added what was in it.
+        # The right neighbour's slot is free when it has sent and added the slot's value.
         @pl.when(step > 0)
         def _():
             pl.semaphore_wait(free, 1)

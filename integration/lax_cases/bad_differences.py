@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-# What JAX raises where it does not look: Ricci then gives a TypeError or a ValueError.
+# Errors that JAX raises from inside: Ricci then raises a TypeError or a ValueError.
 ACCIDENTAL = {
     "AttributeError",
     "AssertionError",

@@ -38,7 +38,7 @@ FLOATS = f"{REALS} {COMPLEX}"
 NUMBERS = f"{FLOATS} {INTS}"
 ALL = f"{NUMBERS} bool"
 
-# What is computed of a call: its value; its derivative along, and back from, a direction; the calls
+# The computations of a call: its value; its derivative along, and back from, a direction; the calls
 # mapped over axes of its operands. "eager" is its value without compiling the call as a whole.
 PROBES = ("value", "jvp", "vjp", "vmap")
 

@@ -44,7 +44,7 @@ each("scan", "lax.scan(lambda c, a: (c + a['k'], None), x, {'k': z})", dtypes="f
      z="@[3]")
 each("scan", "lax.scan(lambda c, a: (c, a), x, z)", x="f32[]", z="f32[0,2]")
 each("scan", "lax.scan(lambda c, a: (c + 1, a * c), 0, z)", z="f32[3]")
-# What loops and branches only pass on is no result of theirs, and has a derivative in reverse mode.
+# Operands that loops and branches forward are not results of theirs, and have reverse derivatives.
 each("while_loop", "lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1]), (0, x))",
      dtypes="f32 f64", x="@[2]")
 each("while_loop", "lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + s[1], s[1]), (0., x))[1]",

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 import ricci_numpy as jnp
-import ricci_reference  # noqa: F401  (evaluates what is not traced)
+import ricci_reference  # noqa: F401  (evaluates outside of traces)
 from ricci_autodiff import grad, value_and_grad
 from ricci_batching import vmap
 from ricci_ir import make_jaxpr

@@ -51,7 +51,7 @@ def launch(tmp_path):
 def test_launched_processes_join_one_cluster(launch):
     done = launch("go")
     assert done.returncode == 0
-    # gloo prints as well, also into the lines of others, but not into what is written at once.
+    # gloo prints as well, also into the lines of others, but not into text that is written at once.
     assert sorted(re.findall(r"<.*?>", done.stdout)) == [
         "<found 0 (2, 3, 6)>",
         "<found 1 (2, 3, 6)>",

@@ -61,7 +61,7 @@ def solved(a):
     return jnp.linalg.solve(a, b)
 
 
-# What a NaN goes through on its way to the result.
+# Operations that move a NaN on its way to the result.
 ROADS = {
     "svd": lambda a: jnp.linalg.svd(a)[1],
     "qr": lambda a: jnp.linalg.qr(a)[1],

@@ -8,7 +8,7 @@ from patterns import matches
 
 from .case import Call
 
-# What JAX raises where it does not look: Ricci then gives a TypeError or a ValueError.
+# Errors that JAX raises from inside: Ricci then raises a TypeError or a ValueError.
 ACCIDENTAL = frozenset(
     "AttributeError AssertionError IndexError KeyError UnboundLocalError ZeroDivisionError "
     "JaxRuntimeError MLIRError NameError TracerArrayConversionError".split()

@@ -148,7 +148,7 @@ add("power pow", "{f}(@[2,3 in 0 3], @[2,3 in 0 3])", dtypes="i32 i8 u8 i64", de
 add(COMPARISON, "{f}(@[2,3 in 0 2], @[2,3 in 0 2])", dtypes=ALL)
 add(LOGICAL, "{f}(@[2,3 in 0 1], @[2,3 in 0 1])", dtypes=ALL)
 add(BITS, "{f}(@[2,3], @[2,3])", dtypes=f"{INTS} u32 bool")
-# What is weakly typed stays so beside one of NumPy's scalars of a lower kind.
+# Weakly typed operands stay so beside one of NumPy's scalars of a lower kind.
 WEAK_BESIDE = """
     {f}(jnp.asarray(0.5), np.int32(2))
     {f}(np.uint8(2), jnp.asarray(0.5))

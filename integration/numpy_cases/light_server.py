@@ -10,7 +10,7 @@ import numpy as np  # noqa: E402
 import ricci_lax as lax  # noqa: E402
 import ricci_numpy as jnp  # noqa: E402
 import ricci_pytree  # noqa: E402
-import ricci_reference  # noqa: E402, F401  (evaluates what is not traced)
+import ricci_reference  # noqa: E402, F401  (evaluates outside of traces)
 from ricci_autodiff import grad, jvp, vjp  # noqa: E402
 from ricci_batching import vmap  # noqa: E402
 from ricci_ir import ShapeDtypeStruct, config, eval_shape, float0, make_jaxpr  # noqa: E402

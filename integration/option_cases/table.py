@@ -47,7 +47,7 @@ from .observers import (
 )
 
 DEMONSTRATIONS: dict[str, Row] = {
-    # what is checked
+    # checks
     "jax_enable_checks": Row(True, raising(fickle_program), "ok", "JaxprTypeError"),
     "jax_debug_key_reuse": Row(True, raising(use_key_twice), "ok", "KeyReuseError"),
     "jax_check_tracer_leaks": Row(True, raising(leak), "ok", "UnexpectedTracerError"),
@@ -128,7 +128,7 @@ DEMONSTRATIONS: dict[str, Row] = {
         True, lambda tools: "custom_jvp" in str(make_jaxpr(nn.softmax)(jnp.ones(3))), False, True
     ),
     "jax_use_magma": Row("off", decomposition_on_gpu, "auto", "off"),
-    # what is said
+    # messages
     "jax_log_compiles": Row(
         True, logged("ricci.compile", lambda: jit(lambda x: x + 2)(1.0)), False, True
     ),
@@ -166,7 +166,7 @@ DEMONSTRATIONS: dict[str, Row] = {
         "rematerialization",
     ),
     "jax_xla_profile_version": Row(3, compiled_with("profile_version"), 0, 3),
-    # what is kept on disk
+    # caches on disk
     "jax_compilation_cache_dir": Row("kept", cached_in_a_folder, False, True),
     "jax_enable_compilation_cache": Row(False, cached(), 1, 0),
     "jax_persistent_cache_min_compile_time_secs": Row(0, cached(None), 0, 1),

@@ -147,8 +147,8 @@ for value in (1, 1.5, 1j, True, [1, 2], 2**31 - 1, -(2**31)):
     x = jnp.asarray(value)
     ask(f"of {value}", lambda: (repr(x), x.weak_type, repr(jnp.full((2,), value))))
 """
-# Which functions leave NumPy's arrays NumPy's, so that a program can ask for their values while it
-# is traced.
+# Functions whose results of NumPy's arrays are NumPy's, so that a program can read their values
+# while it is traced.
 OF_NUMPY = """
 lines = []
 wide, scalar = np.arange(6.0).reshape(1, 3, 2), np.float32(3)

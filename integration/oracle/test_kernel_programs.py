@@ -39,7 +39,7 @@ NOT_COMPARED = {
     "a ring: each device sends what it got to the next": "JAX prints copies as trees of operands",
     "a ring that sums what passes": "JAX prints copies as trees of operands",
 }
-# JAX's interpreter runs these, and by default ours raises: the class of what is wrong in each.
+# JAX's interpreter runs these, and by default ours raises: the class of the mistake in each.
 REFUSED = {
     "elements with padding": "behind its end",
     "elements of outputs with padding": "no step of the grid",

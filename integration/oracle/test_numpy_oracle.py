@@ -27,7 +27,7 @@ from surface import read_names  # noqa: E402
 from ricci_testing import Oracle  # noqa: E402
 
 EVERYTHING = os.environ.get("RICCI_NUMPY_CASES") == "all"
-TOGETHER = 8 if EVERYTHING else 20  # functions in one test: what is compiled at once costs less
+TOGETHER = 8 if EVERYTHING else 20  # functions in one test: one compilation for all costs less
 FUNCTIONS = by_function()
 NAMES = list(FUNCTIONS)
 PARTS = {NAMES[i]: NAMES[i : i + TOGETHER] for i in range(0, len(NAMES), TOGETHER)}

@@ -21,7 +21,7 @@ INTS = ("int32", "uint8", "int16", "uint32", "int64")
 SHAPES = ("(2, 3)", "()", "(0,)", "(257,)")
 IMPLS = ("threefry2x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32", "threefry4x32")
 
-# What is called with {d} for a shape and a dtype; the second column says how much a call compiles:
+# Calls with {d} for a shape and a dtype; the second column is how much a call compiles:
 # only those marked "quick" are part of every run.
 FLOAT_CALLS = """
 uniform(K, {d})                                             quick

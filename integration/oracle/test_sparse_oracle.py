@@ -106,7 +106,7 @@ EXPECTED = {
         "both operands are known to have the same indices here, as without use_tracer"),
 }
 # fmt: on
-# Operands, and what is compared of a result. Padding may have any index outside of the array and
+# Operands, and the compared parts of a result. Padding may have any index outside of the array and
 # any value, and stand anywhere; explicit zeros count.
 PRELUDE = """
 import copy, importlib, pickle
@@ -193,7 +193,7 @@ def differences(lines, wide):
         first = str(their[0].value) if their else ""
         if first.startswith("raised "):
             raised = str(our[0].value).split() if our else []
-            # Where JAX fails an assertion, an error here says what is wrong.
+            # Where JAX fails an assertion, an error here names the cause.
             same = first.split()[1] in (*raised, "AssertionError")
             if raised[:1] != ["raised"]:
                 yield line, shown(our), first_class(first)

@@ -122,7 +122,7 @@ def test_functions_take_the_operations_of_jax_or_those_of_the_table(bits):
         our, their = (float(result.leaves[0].value) for result in (ours, answer))
         row = CEILINGS.get(name)
         ceiling = LIMIT if row is None else row[bits == 64]
-        # A few operations more are no matter where there are few.
+        # A few operations more do not matter where there are few.
         if our > ceiling * their + 2:
             above.append(
                 f"{name}: {our:.0f} operations, {their:.0f} in JAX; {ceiling} times at most"

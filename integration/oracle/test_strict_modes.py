@@ -46,7 +46,7 @@ def pullback(function, *operands):
     inexact = lambda x: jax.dtypes.issubdtype(x.dtype, np.inexact)
     return pull(jax.tree.map(lambda x: x if inexact(x) else zero(x), results))
 """
-# What becomes of a call's second run under each level of the guards.
+# The outcome of a call's second run under each level of the guards.
 GUARDED = """
 def outcome(level, call):
     try:

@@ -236,6 +236,6 @@ def evaluate(source: str, known: dict) -> str:
         exec(compile(ast.Module(body[:-1], []), "<case>", "exec"), known)
         value = eval(ast.unparse(body[-1]), known)
         return " ".join(line.strip() for line in str(value).splitlines())
-    except Exception as error:  # noqa: BLE001 - which one it is, is what is compared
-        # JAX's errors of the runtime, and of NumPy's kind, are what they derive from.
+    except Exception as error:  # noqa: BLE001 - its class is compared
+        # JAX's errors of the runtime, and of NumPy's kind, count as their base classes.
         return f"!{type(error).__name__}"

@@ -238,7 +238,7 @@ def both() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 OWN_CONTEXTS = {"two_stage_compilation"}  # those that JAX does not have
-# What differs: ours, JAX's.
+# The differences: ours, JAX's.
 OWN_OPTIONS = {
     "defaults": {"jax_error_checking_behavior_oob": ("kernels", "ignore")},
     "values": {
@@ -287,5 +287,5 @@ def test_values_refused_beyond_jax_are_listed(both):
             for mine, other in zip(ours["refused"][name], theirs["refused"][name], strict=True)
         )
     }
-    # A word that is no truth value is no switch, and a number is no text.
+    # A switch takes a truth value's name alone, and a text takes no number.
     assert stricter <= {"true, false", "true, false, none", "str, none", "int, none"}

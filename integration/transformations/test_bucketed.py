@@ -82,7 +82,7 @@ def test_calls_with_symbolic_sizes(case):
     try:
         found = ricci.tree.leaves(function(*arrays))
     except PaddingError:
-        return  # what is refused is not wrong
+        return  # a refusal is not wrong
     for a, b in zip(found, ricci.tree.leaves(ricci.jit(fun)(*arrays)), strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         if ricci.dtypes.issubdtype(a.dtype, ricci.dtypes.prng_key):

@@ -75,7 +75,7 @@ def plain_vjp(x):
 plain_vjp.defvjp(lambda x: (jnp.log(x), x), lambda x, ct: (ct * 2,))
 """
 
-# What each of these reports.
+# The report of each of these.
 CASES: list[tuple[str, dict[str, Any]]] = [
     # The user's checks, alone and in every kind of program.
     ("c.checkify(check)(x)", {"x": ONE}),
@@ -129,7 +129,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("c.checkify(jax.vmap(check))(x)", {"x": -MIXED}),
     ("c.checkify(jax.vmap(jnp.log), errors=ALL)(x)", {"x": MIXED}),
     ("c.checkify(lambda x: c.check_error(jax.vmap(c.checkify(check))(x)[0]))(x)", {"x": MIXED}),
-    # Which error comes first.
+    # The order of errors.
     ("c.checkify(lambda x, y: (jnp.log(x), 1 / y), errors=ALL)(x, y)", {"x": NEGATIVE, "y": ZERO}),
     ("c.checkify(lambda x, y: (1 / y, jnp.log(x)), errors=ALL)(x, y)", {"x": NEGATIVE, "y": ZERO}),
     # Numbers.

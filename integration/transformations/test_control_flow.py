@@ -147,7 +147,7 @@ CASES = [
     "jax.grad(lambda W: jnp.sum(lax.map(lambda a: jnp.sin(a @ W), xs, batch_size=3)))(W)",
     "lax.map(lambda q: {'s': q[0] + q[1]}, (xs, xs))",
     "lax.map(lambda a: a * 2, xs[:0])",
-    # carries and what is collected
+    # carries and collected values
     "lax.scan(lambda c, a: (c + a, c), 1, jnp.ones(3))",
     "lax.while_loop(lambda c: c < 3, lambda c: c + 1.5, 0)",
     "lax.fori_loop(0, 3, lambda i, c: c + np.float32(1), 0)",

@@ -39,7 +39,7 @@ def _custom_vjp_backward(save):
     return f
 
 
-# What a function saves: ``save`` keeps its argument and returns it.
+# The value that a function saves: ``save`` stores its argument and returns it.
 LEAKS = {
     "argument": lambda save: lambda x: jnp.sin(save(x)),
     "value": lambda save: lambda x: save(jnp.sin(x)) * 2,
@@ -53,7 +53,7 @@ LEAKS = {
     "branch": lambda save: lambda x: lax.cond(x > 0, lambda c: save(c) * 2, lambda c: c, x),
     "checkpoint": lambda save: ricci.checkpoint(lambda x: jnp.sin(save(x))),
 }
-# How the function is run.
+# The runs of the function: transformations of it.
 RUNS = {
     "grad": lambda f: ricci.grad(f)(X),
     "linearize": lambda f: ricci.linearize(f, X),
@@ -174,7 +174,7 @@ def _slope_of_a_closure(x):
     return ricci.grad(f)(x)
 
 
-# What differentiates a program that computes the value of such a function for nobody. As in JAX, it
+# Derivatives of a program that computes the value of such a function as dead code. As in JAX, it
 # has been removed by then.
 DEAD_CALLS = {
     "jit": lambda f: ricci.grad(ricci.jit(f))(X),
@@ -268,7 +268,7 @@ def test_the_type_of_a_tracer_can_be_read_in_another_thread(read, error):
     assert list(map(type, errors)) == [type(None) if error is None else error]
 
 
-# What a function may do with a traced value inside a block of ensure_compile_time_eval.
+# Uses of a traced value inside a block of ensure_compile_time_eval.
 INSIDE = {
     "operation": lambda y: y * 2,
     "eval_shape": lambda y: y * ricci.eval_shape(lambda: y).shape[0],

@@ -133,7 +133,7 @@ def test_constraints_allow_operations_and_are_checked():
         function(np.zeros(14, np.float32))
 
 
-# What is refused, with the words of the reason. The line that is named is the one marked below.
+# Refused functions, with words of the reason. The line that is named is the one marked below.
 def _fourier(x):
     y = x * 2
     return jnp.abs(jnp.fft.fft(y))  # here

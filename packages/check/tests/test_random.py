@@ -346,7 +346,7 @@ def test_keys_under_transformations(fun, args, codes, marked):
     assert marked(check(fun, select="RC1")(*args)) == codes
 
 
-# What each sampler needs beside the key.
+# The arguments of each sampler beside the key.
 SAMPLERS = {
     "bernoulli": (),
     "bits": (),

@@ -71,7 +71,7 @@ def test_involuntary_gathers(monkeypatch):
 
 def test_a_jitted_function_is_not_traced_again_for_its_gathers(monkeypatch):
     calls = finds(monkeypatch)
-    traces = count()  # check restores what is no C iterator
+    traces = count()  # check restores other objects than C iterators
     check(jit(lambda x: x if next(traces) else x))(np.ones(3, np.float32))
     assert next(traces) == 1
     assert calls[0][1].fun_name

@@ -176,7 +176,7 @@ def test_threads_get_the_same_type():
     assert all(len(set(map(id, same))) == 1 for same in zip(*found, strict=True))
 
 
-# What is kept with primitives and jaxprs
+# Values cached on primitives and jaxprs
 
 
 def test_types_of_results_are_bounded():

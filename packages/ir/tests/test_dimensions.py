@@ -40,7 +40,7 @@ _ROWS = [
     line.split("\t")
     for line in Path(__file__).with_name("data").joinpath("dimensions.tsv").read_text().splitlines()
 ]
-# What JAX does not decide, and here is decided, or taken.
+# Comparisons that JAX does not decide, and here are decided, or taken.
 _FURTHER = {
     "b*b>=b": "True",
     "b*c>=c": "True",

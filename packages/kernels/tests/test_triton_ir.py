@@ -256,7 +256,7 @@ def test_rules_are_keyed_by_primitives():
     assert {lax.exp_p, lax.refs.get_p, lax.dot_general_p} <= triton_rules.keys()
 
 
-# Each by name: the call, its operands, the error, and what it says.
+# Each by name: the call, its operands, the error, and its message.
 
 
 def accumulating(x, out):

@@ -79,7 +79,7 @@ def test_sets_of_checks_hold_classes():
     assert index_checks == {OOBError}
 
 
-# What is found where
+# Places of errors
 
 NESTED = {
     "plain": positive,

@@ -64,7 +64,7 @@ def rows(step):
     return lambda x: scan(step, x, ROWS)
 
 
-# What is bound
+# Jaxprs and constants in equations
 
 
 def test_branches_share_their_constants():
@@ -127,7 +127,7 @@ def test_scan_saves_only_the_residuals_of_the_backward_pass():
     fun = rows(lambda c, a: (add(mul(c, 2.0), a), sin(add(c, a))))
     jaxpr = make_jaxpr(grad(lambda x: total(fun(x)[1])))(X)
     body = equation(jaxpr, "scan").params["jaxpr"]
-    # The carry, what is collected, and the cosine.
+    # The carry, the collected rows, and the cosine.
     assert len(body.outvars) == 3
     assert body.eqns[-1].primitive.name == "cos"
 

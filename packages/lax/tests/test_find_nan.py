@@ -56,7 +56,7 @@ def line_of(fun, text):
     return found
 
 
-# Functions; what is looked for is in the line that the case names.
+# Functions; the reported operation is in the line that the case names.
 
 
 def log_of_difference(x):

@@ -161,7 +161,7 @@ def test_gradients_of_products_of_singular_factors(dtype, spectrum, shape):
     # U S Vᴴ is the matrix itself.
     assert_close(gradient(lambda s: s), weights, dtype)
     # The polar factor U Vᴴ moves by 2 K / (s[i] + s[j]), with the antihermitian part of Uᴴ dA V,
-    # and by what is outside of the vectors' spans.
+    # and by the components outside of the vectors' spans.
     s = np.array(SINGULAR[spectrum])
     inner = adjoint(u) @ weights @ adjoint(vh)
     turn = (inner - adjoint(inner)) / (s[:, None] + s)

@@ -392,7 +392,7 @@ def test_errors_name_the_rule_that_is_broken(error, message, fun, avals):
     assert caught.type is error
 
 
-# What other platforms run
+# Lowerings for other platforms
 
 
 def lowered(platform, fun, *avals):

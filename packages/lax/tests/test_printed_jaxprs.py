@@ -16,7 +16,7 @@ from ricci_batching import vmap
 from ricci_pytree import tree_flatten, tree_unflatten
 
 GOLDEN = Path(__file__).parents[2] / "ir" / "tests" / "data" / "printed_jaxprs.txt"
-# What is different on purpose.
+# Intended differences.
 _CONSTANTS = "the staged call takes constants as arguments, so that programs are shared"
 EXPECTED_FAILURES = {
     "without the rules of single primitives": "an accuracy that was not asked for is no parameter",

@@ -32,7 +32,7 @@ def test_factors_and_pivots(comparison, shape, dtype):
     np.testing.assert_array_equal(permutation, theirs[2])
     eps = np.finfo(dtype).eps
     np.testing.assert_allclose(factors, theirs[0], rtol=0, atol=1e4 * eps * np.abs(x).max())
-    # What the factors are of, to rounding errors of the matrix's size.
+    # The factors' product is the matrix, to rounding errors of its size.
     m, n = shape[-2:]
     k = min(m, n)
     wide = factors.astype("float64")

@@ -12,7 +12,7 @@ from ricci_xla import jit
 
 pytestmark = pytest.mark.usefixtures("wide")
 
-# Rows, columns and terms: whole tiles, and what is left of them in each direction.
+# Rows, columns and terms: whole tiles, and remainders in each direction.
 SIZES = [(64, 64, 64), (8, 8, 8), (4, 5, 26), (7, 13, 9), (33, 31, 17), (5, 100, 64), (100, 5, 256)]
 
 

@@ -81,7 +81,7 @@ def derivatives(fun, example):
 
 
 # Casts and the collectives between them are there for types only, which a batch does not have. Each
-# is one step of a program on shards that is linear: what it is of the rows, one for each device of
+# is one step of a program on shards that is linear: a function of the rows, one for each device of
 # a mesh whose devices are not in the order of their ids.
 
 ROWS = np.arange(8.0).reshape(4, 2) ** 2 - 3
@@ -117,7 +117,7 @@ STEPS = {
         lambda rows: sum(np.split(rows, 4, axis=1)),
     ),
 }
-# What the laws leave out besides, and why.
+# Further exemptions from the laws, with reasons.
 NO_LAW = {
     "axis_index": "it has no operand",
     "psend": "a process sends to another, and there is but one",

@@ -237,7 +237,7 @@ def test_tangents_of_integers_are_empty():
         ]
 
 
-# What each platform has of the operations that not all of them have.
+# The operations of each platform among those that not all of them have.
 PLATFORMS = {
     ("pbroadcast", "cpu"): "stablehlo.all_gather",
     ("pbroadcast", "tpu"): "stablehlo.all_gather",

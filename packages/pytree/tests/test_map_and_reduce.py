@@ -44,7 +44,7 @@ def test_tree_map_with_path(pt):
     ) == {"a": ("['a']", [1])}
 
 
-# The path at which the trees differ is named for each; so is what was found there.
+# The path at which the trees differ is named for each; so is the node there.
 MISMATCHES = [
     ({"a": [1, (2,)]}, {"a": [1]}, r"rest\[0\]\['a'\] is a list of length 1"),
     ({"a": 1}, {"b": 1}, r"rest\[0\] is a dict with keys \['b'\]"),

@@ -12,7 +12,7 @@ from ricci_ir import make_jaxpr
 xla = pytest.importorskip("ricci_xla", reason="values are computed by a backend")
 
 KEY = random.key(42)
-# What JAX computes on a CPU.
+# JAX's samples on a CPU.
 RECORDED = [
     ("gamma(K, 2.0, (3,))", [3.6725165843963623, 1.0923854112625122, 3.5018391609191895]),
     ("gamma(K, 0.3, (3,), 'float16')", [0.002338409423828125, 0.0023822784423828125, 1.3837890625]),

@@ -183,7 +183,7 @@ def test_invalid_keys_and_seeds_raise(call, error, message):
         call()
 
 
-# What takes a raw array as a key, and what does not ask whether it may be one.
+# Functions that take a raw array as a key, and one that does not ask whether it may be one.
 USES = {
     "normal": lambda k: random.normal(k),
     "bits": lambda k: random.bits(k),

@@ -132,7 +132,7 @@ def test_a_port_that_is_taken(script):
     assert f"--port {port}: another process listens there" in done.stderr
 
 
-# How processes end
+# Exit of processes
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_time_limit(script):
     assert "1 did not end within 0.5 s (--timeout)." in done.stderr
 
 
-# What they write
+# Output of processes
 
 
 def test_lines_are_whole_and_streams_apart(script):

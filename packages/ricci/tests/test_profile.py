@@ -44,7 +44,7 @@ def test_overlapping_spans_are_cut_by_the_order_of_kinds():
             np.testing.assert_allclose(between, moments, atol=1e-6)
 
 
-# A clock that moves when it is told to, in milliseconds: while the thread works, or rests. It is no
+# A clock that the tests set, in milliseconds: while the thread works, or rests. It is not a
 # file of the user's.
 CLOCK = """
 now = used = 0

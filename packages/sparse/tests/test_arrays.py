@@ -80,7 +80,7 @@ def test_formats_are_pytrees(reference, kind):
     parts, tree = tree_flatten(mat)
     again = tree_unflatten(tree, parts)
     assert type(again) is type(mat) and isinstance(again, JAXSparse) and again.shape == (2, 3)
-    # Transformations put into containers what is no array.
+    # Transformations put other objects than arrays into containers.
     assert "object" in repr(tree_unflatten(tree, [object()] * len(parts)))
     with pytest.raises(TypeError, match="unhashable"):
         hash(mat)

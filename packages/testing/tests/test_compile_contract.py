@@ -195,7 +195,7 @@ def test_only_the_outermost_of_nested_functions_counts(file):
     held(file, calls((THREE,), fun=lambda x: inner(inner(x, 2.0), 3.0)))
     functions = json.loads(file.read_text())["functions"]
     assert [name.rpartition(".")[2] for name in functions] == ["<lambda>"]
-    assert next(iter(functions.values()))[0]["equations"] == 3  # two calls, and what they call
+    assert next(iter(functions.values()))[0]["equations"] == 3  # two calls and their equation
 
 
 def test_the_fixture_names_the_file_by_the_test(compile_contract):

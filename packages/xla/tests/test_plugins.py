@@ -326,7 +326,7 @@ def kernels(site, monkeypatch):
         del sys.modules[name]
 
 
-# A library's version, and what is said of it: the last version that is refused, the first that is
+# A library's version, and the message on it: the last version that is refused, the first that is
 # not, and a library that cannot be loaded.
 @pytest.mark.parametrize(
     ("library", "version", "message"),
