@@ -87,6 +87,7 @@ def _executables():
     return len(ricci.devices()[0].client.live_executables())
 
 
+@pytest.mark.frees_executables
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("x64", [False, True])
 def test_clearing_frees_every_executable_and_all_works_afterwards(x64):

@@ -128,6 +128,7 @@ def test_a_token_orders_the_calls_of_a_whole_batch(library, method):
     assert second[0] - first[0] == 1
 
 
+@pytest.mark.frees_executables
 def test_a_state_lives_as_long_as_its_program(library):
     library.RunsId.restype = library.RunsInfo.restype = ctypes.c_void_p
     capsule = jax.ffi.pycapsule
