@@ -159,3 +159,9 @@ def test_rule_of_a_primitive_block_is_used(block):
 def test_composed_primitives_need_no_rule(block):
     cube = block(traced(lambda x: lax.mul(x, lax.square(x))), (np.floating,))
     assert cube.bind(F32([2, -3])).tolist() == [8, -27]
+
+
+def test_functions_of_one_accuracy_take_any():
+    x = np.float32([0.5])
+    for accuracy in (lax.AccuracyMode.HIGHEST, lax.Tolerance(rtol=1e-3)):
+        np.testing.assert_array_equal(lax.erfc(x, accuracy=accuracy), lax.erfc(x))

@@ -47,10 +47,13 @@ def widened(fun: Callable[..., Any]) -> Callable[..., np.ndarray]:
 
 
 def per_element(fun: Callable[..., float]) -> Callable[..., np.ndarray]:
-    """A function of floats, applied in double precision to each element of arrays."""
+    """A function of floats, applied in double precision to each element of arrays.
+
+    It has one accuracy, which meets any that is asked for.
+    """
     vectorized = np.vectorize(fun, otypes=[np.float64])
 
-    def rule(*operands: np.ndarray, **params: Any) -> np.ndarray:
+    def rule(*operands: np.ndarray, accuracy: object = None, **params: Any) -> np.ndarray:
         dtype = operands[0].dtype
         return vectorized(*(x.astype(np.float64) for x in operands), **params).astype(dtype)
 
