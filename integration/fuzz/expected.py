@@ -126,8 +126,13 @@ EXPECTED: tuple[Expected, ...] = (
     ),
     Expected(
         "outcome",
-        ("passed_ref(", "ours:   a value", "theirs: ValueError: at vmap out_axes[0], got"),
-        "JAX cannot map the tangent of a reference alone where a compiled function is given it",
+        ("_ref(", "ours:   a value", "theirs: ValueError: at vmap out_axes[0], got"),
+        "JAX cannot map the tangent of a reference alone",
+    ),
+    Expected(
+        "outcome",
+        ("sequential_vmap(", "ours:   a value", "theirs: ValueError: scan got no values to scan"),
+        "JAX's loop of sequential_vmap needs a mapped argument, and a rule may have none",
     ),
     Expected(
         "outcome",
