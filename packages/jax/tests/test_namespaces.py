@@ -1,7 +1,11 @@
 """The modules of the drop-in are those of Ricci, with the same names in them."""
 
 import importlib
+import inspect
+import pickle
 import pkgutil
+import subprocess
+import sys
 from types import ModuleType
 
 import pytest
@@ -72,3 +76,20 @@ def test_dir_lists_public_names_only(name):
     names = {n for n in dir(importlib.import_module(f"jax{name}")) if not n.startswith("__")}
     assert not {n for n in names if n.startswith("_")}
     assert not names & {"Any", "Path", "TYPE_CHECKING", "import_module", "lazy_names", "pkgutil"}
+
+
+NAMESPACES = "numpy", "numpy.linalg", "numpy.fft", "lax", "random", "scipy.special"
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_the_dictionary_of_a_namespace_has_all_names(name):
+    # In a process of its own, where nothing else has loaded the names.
+    program = f"import jax.{name} as m; names = {{*vars(m)}}; print({{*dir(m)}} - names)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "set()\n", done.stderr
+
+
+def test_namespaces_are_serialized_by_name():
+    module = jax.numpy
+    assert pickle.loads(pickle.dumps(module)) is module
+    assert isinstance(module, ModuleType) and inspect.ismodule(module)

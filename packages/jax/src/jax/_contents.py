@@ -41,6 +41,32 @@ def fill(module: ModuleType) -> None:
         if public and not _is_inner(source, name, value):
             namespace[name] = value
     namespace["__getattr__"], namespace["__dir__"] = late_names(namespace, source)
+    if not listed <= namespace.keys():
+        module.__class__ = LazyModule
+
+
+_own_dict: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+
+
+class LazyModule(ModuleType):
+    """A module whose names are loaded when they are first used.
+
+    Libraries copy the names of a namespace by ``vars(jax.numpy)``: whoever asks for the dictionary
+    gets all names.
+    """
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """All names and what they are."""
+        namespace = _own_dict(self)
+        for name in namespace["__dir__"]():
+            if name not in namespace:
+                namespace[name] = getattr(self, name)
+        return namespace
+
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        # Serializers know modules by their exact class.
+        return import_module, (self.__name__,)
 
 
 def _names_and_others(

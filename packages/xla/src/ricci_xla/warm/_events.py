@@ -113,7 +113,7 @@ class Events:
 
     def _called(self, code: CodeType, offset: int, function: object, first: object) -> None:
         kind = type(function)
-        is_module = type(first) is ModuleType
+        is_module = issubclass(type(first), ModuleType)
         # Functions in Python report their own start; a fixed one may read all of a module.
         if kind is FunctionType and not (is_module and is_fixed(function.__module__)):
             return
