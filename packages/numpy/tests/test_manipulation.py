@@ -202,3 +202,26 @@ def test_arrays_to_join_that_are_no_sequence_are_answered_with_one(name):
         ):
             getattr(jnp, name)(x, second)
     assert getattr(jnp, name)([x, x]).size == 4
+
+
+class Blocks:
+    """A sequence of arrays with the attributes of arrays, each a tuple of its elements'."""
+
+    def __init__(self, *arrays):
+        self.arrays = arrays
+
+    def __len__(self):
+        return len(self.arrays)
+
+    def __getitem__(self, i):
+        return self.arrays[i]
+
+    aval = property(lambda self: tuple(x.aval for x in self.arrays))
+    shape = property(lambda self: tuple(x.shape for x in self.arrays))
+
+
+@pytest.mark.parametrize("name", ["concatenate", "stack", "hstack", "vstack", "dstack"])
+def test_sequences_with_the_attributes_of_arrays_are_joined(name):
+    join = getattr(jnp, name)
+    arrays = jnp.ones(3), jnp.arange(3)
+    np.testing.assert_array_equal(join(Blocks(*arrays)), join(list(arrays)))

@@ -1,6 +1,6 @@
 """Joining arrays along a dimension, along a new one, and as blocks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -24,7 +24,10 @@ type _Form = tuple[_Form, ...] | None
 
 
 def _is_one_array(x: object) -> TypeGuard[Array | np.ndarray]:
-    return hasattr(type(x), "aval") or isinstance(x, np.ndarray)
+    if hasattr(type(x), "aval"):
+        # A library's sequence may have the attributes of arrays, each a tuple of its elements'.
+        return isinstance(ir.get_aval(x), ir.AbstractValue)
+    return isinstance(x, np.ndarray)
 
 
 def _common(name: str, arrays: Sequence[ArrayLike], dtype: DTypeLike | None) -> list[Array]:
@@ -200,7 +203,8 @@ def _parts(name: str, tup: Arrays) -> list[Any]:
     """The arrays to join: those of a sequence, or the rows of one array."""
     if _is_one_array(tup):
         return list(lax.unstack(tup, 0))
-    if not isinstance(tup, Sequence):
+    is_indexed = hasattr(type(tup), "__getitem__") and hasattr(type(tup), "__len__")
+    if not isinstance(tup, Sequence) and (not is_indexed or isinstance(tup, Mapping)):
         raise TypeError(f"{name} takes a sequence of arrays, got {type(tup).__name__}.")
     promotion.check_arraylike(name, *tup)
     return list(tup)
