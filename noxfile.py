@@ -48,9 +48,6 @@ CPU_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
 # What compares the last places of optimized code, which fuses products and sums.
 LAST_PLACES = ("packages/native/tests", "packages/scipy/tests/test_special_accuracy.py")
 GOOGLE_PCI_VENDOR = "0x1ae0"
-# Half of the time of tests that run together is for modules that were compiled before.
-COMPILED_ONCE = ("-p", "compiled_once")
-TOOLS = {"PYTHONPATH": str(ROOT / "tools")}  # where that plugin is
 
 
 def workspace(
@@ -148,22 +145,21 @@ def tests_together(session: nox.Session) -> None:
     Of what is marked ``sampled``, and of the laws' cases, only a sample: `nox -s tests` runs all,
     and so does a selection by name (`-k`, or a node id).
     """
-    options = [*COMPILED_ONCE, "-n", "auto", "--dist", "worksteal"]
-    variables = {**TOOLS, "RICCI_SAMPLE": "1"}
-    run_pytest(session, workspace(), *LAST_PLACES, *options, **variables)
+    options = ["-n", "auto", "--dist", "worksteal"]
+    run_pytest(session, workspace(), *LAST_PLACES, *options, RICCI_SAMPLE="1")
     # Without the optimizations of machine code, on which a third of their time would be spent.
     flags = f"{CPU_DEVICES['XLA_FLAGS']} --xla_backend_optimization_level=0"
     others = [f"--ignore={path}" for path in LAST_PLACES]
-    run_pytest(session, workspace(), *others, *options, **variables, XLA_FLAGS=flags)
+    run_pytest(session, workspace(), *others, *options, RICCI_SAMPLE="1", XLA_FLAGS=flags)
 
 
 @nox.session
 def doctest(session: nox.Session) -> None:
     """Run the examples in the docstrings of every package and in the documents."""
-    options = ["--doctest-modules", "--doctest-glob=*.md", "-n", "auto", *COMPILED_ONCE]
+    options = ["--doctest-modules", "--doctest-glob=*.md", "-n", "auto"]
     # What it shows needs a C++ compiler: integration/compilation/test_ffi_example.py runs it.
     options += ["--ignore=docs/guides/custom-operations.md"]
-    run_pytest(session, workspace(), *options, *EXAMPLES, **TOOLS)
+    run_pytest(session, workspace(), *options, *EXAMPLES)
 
 
 def run_machines(session: nox.Session, *arguments: str) -> None:
@@ -191,9 +187,10 @@ def integration_cpu(session: nox.Session) -> None:
     Of what is marked ``sampled`` only a sample: `nox -s integration-full` runs all.
     """
     # Workers begin with a half each, so that few files divide their fixtures and compilations.
-    options = ["--ignore=integration/multihost", *COMPILED_ONCE, "-n", "auto"]
-    options += ["--dist", "worksteal"]
-    variables = {**TOOLS, "RICCI_TEST_PLATFORM": "cpu", "RICCI_SAMPLE": "1"}
+    options = ["--ignore=integration/multihost", "-n", "auto", "--dist", "worksteal"]
+    options += ["-p", "compiled_once"]  # the plugin in tools/
+    variables = {"RICCI_TEST_PLATFORM": "cpu", "RICCI_SAMPLE": "1"}
+    variables["PYTHONPATH"] = str(ROOT / "tools")
     run_pytest(session, workspace(), "integration", *options, **variables)
 
 
