@@ -1,4 +1,4 @@
-"""Sums over what is computed for all pairs of points, which are not stored as arrays of pairs."""
+"""Sums over values of all pairs of points, which are not stored as arrays of pairs."""
 
 import numpy as np
 import pytest

@@ -71,7 +71,7 @@ def _dynamic_update_slice(avals: Sequence[Any], params: dict[str, Any]) -> Posit
 def _gather(avals: Sequence[Any], params: dict[str, Any]) -> Positions:
     outside: str | None = "is read"
     if params["mode"] is lax.GatherScatterMode.FILL_OR_DROP:
-        # Who names another fill value than the default intends positions out of bounds.
+        # A fill value other than the default is named where positions are out of bounds on purpose.
         value, default = params["fill_value"], lax.default_fill(avals[0].dtype)
         is_default = value == default or (value != value and default != default)
         outside = "the fill value is read" if is_default else None

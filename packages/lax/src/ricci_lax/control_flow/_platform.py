@@ -83,8 +83,8 @@ def platform_dependent(
     index = platform_index_p.bind(platforms=platforms)
     # Committed arrays may be on another platform, which only the compiled computation knows.
     if not isinstance(index, ir.Tracer) and not any(map(_is_committed, leaves)):
-        # Nothing is recorded: the other functions are not called, so that they may do what this
-        # platform cannot, and need no rules.
+        # No equation is recorded and the other functions are not called: they may use operations
+        # that this platform lacks.
         chosen = branches[int(index)]
         return tree_map(ir.as_array, chosen(*tree_unflatten(tree, map(ir.as_array, leaves))))
     avals = list(map(ir.get_aval, leaves))

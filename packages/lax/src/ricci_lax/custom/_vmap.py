@@ -298,7 +298,7 @@ def _subtree(tree: PyTreeDef, needed: Sequence[bool]) -> PyTreeDef:
     return tree_structure(tree_unflatten(tree, [0 if keep else None for keep in needed]))
 
 
-def _tangent_program(jaxpr: ir.Jaxpr, carried: Sequence[bool], wanted: Sequence[bool]) -> ir.Jaxpr:
+def _tangent_program(jaxpr: ir.Jaxpr, carried: Sequence[bool], needed: Sequence[bool]) -> ir.Jaxpr:
     """The jaxpr of the results' tangents.
 
     What follows from the arguments alone has equations of its own there, so that the equations
@@ -306,7 +306,7 @@ def _tangent_program(jaxpr: ir.Jaxpr, carried: Sequence[bool], wanted: Sequence[
 
     Args:
       carried: the arguments with a tangent; the tangents are further arguments.
-      wanted: the results whose tangents are returned.
+      needed: the results whose tangents are returned.
     """
     plan = ad.linearize_jaxpr(jaxpr, tuple(carried))
     count = len(jaxpr.invars)
@@ -317,7 +317,7 @@ def _tangent_program(jaxpr: ir.Jaxpr, carried: Sequence[bool], wanted: Sequence[
         residuals = [values[i] for i in plan.residuals]
         linear = ir.eval_jaxpr(plan.tangent, plan.tangent.consts, *residuals, *args[count:])
         tangents = ad.join_tangents(plan.nonzeros, linear, outs[: len(jaxpr.outvars)])
-        return [ad.instantiate(t) for t in compress(tangents, wanted)]
+        return [ad.instantiate(t) for t in compress(tangents, needed)]
 
     avals = [*jaxpr.in_avals, *plan.tangent_avals]
     return ir.live_program(ir.trace_to_jaxpr(run, avals, jaxpr.debug_info)).jaxpr

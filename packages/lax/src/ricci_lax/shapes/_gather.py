@@ -275,7 +275,7 @@ gather_p: ir.Primitive = ir.define(
 
 
 def default_fill(dtype: ir.DTypeLike | ir.ExtendedDType) -> float | bool:
-    """Return what is read out of bounds where no fill value is named.
+    """Return the default fill value: the element that is read out of bounds.
 
     Args:
       dtype: the dtype of the array that is read.

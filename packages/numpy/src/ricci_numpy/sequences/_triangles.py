@@ -1,5 +1,6 @@
 """Matrices with ones on a diagonal, triangular matrices, and the indices of triangles."""
 
+import builtins
 from collections.abc import Callable
 from operator import index
 from typing import SupportsIndex
@@ -239,14 +240,14 @@ def _triangle_indices(name: str, n: int, k: int, m: int | None) -> tuple[Array, 
     if not (ir.is_symbolic_dim(n) or ir.is_symbolic_dim(m)):
         indices = (np.tril_indices if lower else np.triu_indices)(n, k, m)
         return from_host(indices[0]), from_host(indices[1])
-    if n != m or not ir.surely_at_least(n, abs(k)):
+    if n != m or not ir.surely_at_least(n, builtins.abs(k)):
         raise ir.InconclusiveDimensionOperation(
             f"{name}: how many elements a triangle of shape {(n, m)} has on diagonal {k} and its "
             "side of it has no formula for all values of the symbolic sizes."
         )
-    # Diagonal k and what is above it, transposed, is diagonal -k and what is below.
+    # Transposed, an upper triangle from diagonal k on is the lower one up to diagonal -k.
     offset = k if lower else -k
-    side = n - abs(offset)
+    side = n - builtins.abs(offset)
     count = side * (side + 1) // 2 if offset <= 0 else n * n - side * (side - 1) // 2
     mask = tri(n, k=k, dtype=bool) if lower else lax.bitwise_not(tri(n, k=k - 1, dtype=bool))
     rows, columns = nonzero(mask, size=count)
