@@ -146,7 +146,14 @@ def test_small_and_empty_arrays_are_sorted_by_xla(comparison, x):
     np.testing.assert_array_equal(jit(lambda x: lax.sort(x))(x), np.sort(x))
 
 
-@pytest.mark.parametrize("name", ["complex64", "float8_e4m3fn", "int4"])
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4"])
+def test_integers_of_few_bits_are_sorted_as_bytes(comparison, name):
+    x = jnp.arange(300).astype(name)
+    comparison.assert_equal_bits(lambda x: lax.sort(x), x)
+    comparison.assert_equal_bits(lambda x: jnp.argsort(x), x)
+
+
+@pytest.mark.parametrize("name", ["complex64", "float8_e4m3fn"])
 def test_other_dtypes_are_sorted_by_xla(comparison, name):
     x = jnp.arange(300).astype(name)
     assert not comparison.calls_kernel(lambda x: lax.sort(x), x)
