@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ricci_ir import ShapeDtypeStruct, make_jaxpr
-from ricci_lax import add, dot, exp, mul, reduce_sum, scan, sin
+from ricci_lax import add, dot, exp, full, mul, reduce_sum, scan, sin, slice_in_dim
 from ricci_lax.recomputation import estimated_peak
 
 ROWS = 64
@@ -30,6 +30,10 @@ def stored_until_the_end(x):
     return total
 
 
+def zeros(x):
+    return full(x.shape, 0, x.dtype)
+
+
 PROGRAMS = {
     # The argument, and the results that are in memory at a time.
     "elementwise results are fused": (lambda x: add(mul(x, x), mul(sin(x), x)), 2),
@@ -42,6 +46,14 @@ PROGRAMS = {
     "results are in memory until their last use": (stored_until_the_end, 7),
     "a reduction over the last axis is fused": (lambda x: reduce_sum(mul(x, x), (1,)), 1),
     "one over the first is not": (lambda x: reduce_sum(mul(x, x), (0,)), 2),
+    "a result has memory before it is computed": (
+        lambda x: slice_in_dim(chain(x), 0, ROWS // 2),
+        3.5,
+    ),
+    "what a loop adds to its sum is in the memory of the sum": (
+        lambda x: scan(lambda c, _: (add(c, dot(x, x)), None), zeros(x), None, 8)[0],
+        2,
+    ),
     "a loop's body counts once": (
         lambda x: scan(lambda c, _: (dot(dot(c, c), c), None), x, None, 8)[0],
         3,
