@@ -34,7 +34,7 @@ from ricci_parallel.planning import (
 )
 from ricci_parallel.planning._fit_planner import FitPlanner
 from ricci_parallel.planning._memory_choices import host_operations, promising, recomputations
-from ricci_xla import devices
+from ricci_xla import devices, jit
 
 N, ROWS, LAYERS = 64, 512, 6
 W = [0.1 * np.eye(N, dtype=np.float32)] * LAYERS
@@ -88,6 +88,36 @@ def test_rules_get_tangents_of_what_is_differentiated_alone():
 
     residuals, _, _ = recomputations(*differentiated(stopped, W, X))
     assert residuals > 0
+
+
+def test_each_row_of_checkpoints_is_one_choice():
+    jaxpr, nonzeros = differentiated(loss, W, X)
+    _, _, choices = recomputations(jaxpr, nonzeros)
+    lengths = {n: rc.SegmentedFunction(jaxpr, n).lengths for n in rc.segment_counts(jaxpr)}
+    rows = [
+        lengths[choice.rewrite.segments][: choice.rewrite.recomputed]
+        for choice in choices
+        if choice.rewrite.least == math.inf
+    ]
+    every = {of_count[:n] for of_count in lengths.values() for n in range(1, len(of_count) + 1)}
+    assert len(rows) == len(every)
+    assert {*rows} == every
+
+
+def test_results_in_donated_arguments_need_no_memory():
+    def step(ws, x):
+        return [add(w, mul(g, 0.1)) for w, g in zip(ws, grad(loss)(ws, x), strict=True)]
+
+    planners = [
+        FitPlanner(call, (W, X), {}, int(0.8 * memory_plan(call)(W, X).peak_bytes))
+        for call in (jit(step), jit(step, donate_argnums=0))
+    ]
+    for planner in planners:
+        assert planner.fit().peak_bytes <= planner.limit
+    estimates, of_donated = (planner._estimates for planner in planners)
+    both = estimates.keys() & of_donated.keys()
+    assert both
+    assert {estimates[change] - of_donated[change] for change in both} == {LAYERS * W[0].nbytes}
 
 
 def test_residuals_go_to_the_host_where_its_link_is_fast():

@@ -128,6 +128,11 @@ class SegmentedFunction:
         self.jaxpr: ir.Jaxpr = flat if policy is None else in_scans(flat, policy, policy.on_host)
         self.segments: list[_Segment] = _segments(self.jaxpr, count)
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The numbers of equations of the segments, in order."""
+        return tuple([len(segment.jaxpr.eqns) for segment in self.segments])
+
     def evaluate(self, args: Sequence[Any], recomputed: int, policy: CostlySaved) -> list[Any]:
         """Evaluate the jaxpr in the current trace, its first segments under checkpoints."""
         env: dict[Any, Any] = dict(
@@ -162,7 +167,7 @@ class SegmentedFunction:
             "operation numbers", lambda: operation_numbers(self.jaxpr.eqns).tolist()
         )
         examples: dict[Any, ir.Jaxpr] = self.jaxpr.derived("examples of segments", dict)
-        computed: dict[Any, _Linear] = {}
+        computed: dict[Any, _Linear] = self.jaxpr.derived("costs of segments", dict)
         inputs = self.jaxpr.all_invars[len(self.jaxpr.all_invars) - len(nonzeros) :]
         active = set(compress(inputs, nonzeros))
         costs: list[SegmentCosts] = []
@@ -173,12 +178,12 @@ class SegmentedFunction:
             key = _structure(segment, numbers[start:stop]), tangents
             if policy.on_host:
                 key = *key, *self._crosses(segment)
-            if key not in computed:
+            linear = computed.get((key, policy))
+            if linear is None:
                 example = examples.get(key)
                 if example is None:
                     example = examples[key] = self._checkpointed(segment, policy)
-                computed[key] = _costs(example, policy, tangents)
-            linear = computed[key]
+                linear = computed[key, policy] = _costs(example, policy, tangents)
             active.update(compress(segment.outvars, linear.nonzeros))
             costs.append(linear.costs._replace(crossing=crossing))
             start = stop
@@ -235,13 +240,17 @@ def _costs(jaxpr: ir.Jaxpr, policy: CostlySaved, nonzeros: Sequence[bool]) -> _L
     # Arguments are kept anyhow and cost nothing more.
     arguments = {*linear.forward.all_invars}
     size = lambda values: sum(map(size_in_bytes, values))
+    # A policy for each level of cost repeats many of the same equations.
+    estimated: dict[int, float] = linear.forward.derived(
+        "operations", lambda: {id(eqn): operations(eqn) for eqn in linear.forward.eqns}
+    )
     costs = SegmentCosts(
         crossing=0,
         residuals=size(residuals - arguments - hosted),
         saved=size(saved - arguments - hosted),
         moved=size(saved & hosted),
         moved_in_scans=size(residuals & hosted),
-        again=sum(map(operations, plan.again)),
+        again=sum([estimated.get(id(eqn)) or operations(eqn) for eqn in plan.again]),
     )
     return _Linear(costs, linear.nonzeros)
 

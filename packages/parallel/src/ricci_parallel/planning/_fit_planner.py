@@ -40,8 +40,8 @@ _FEWER = 0.97
 # Choices that are traced at most to find the least peak, when none should fit.
 _TRACED = 6
 # The part of the limit that estimates are below the compiler's peaks at first; most of those of
-# integration/memory_programs are 0 to 20% below, and corrected by the first that is compiled.
-_MARGIN = 0.2
+# integration/memory_programs are 0 to 10% below, and corrected by the first that is compiled.
+_MARGIN = 0.1
 # The part of a step that another choice must save for it to be compiled, once one fits.
 _WORTHWHILE = 0.05
 # Estimates that are corrected, and this many times above the limit, need not be compiled.
@@ -65,6 +65,8 @@ class FitPlanner:
         self.equations = self.work = 0
         # On several devices jaxprs have the sizes of whole arrays: the part that a device has.
         self.part = 1.0
+        # The bytes of results that lie in the memory of donated arguments.
+        self.donated = 0
         # The least peak of a choice, by its bytes of residuals.
         self.rough = 0.0
         # The excess of the compiler's peaks over the estimates.
@@ -100,8 +102,9 @@ class FitPlanner:
             )
         devices = devices_of(plain)
         estimated = max(rc.estimated_peak(_jaxpr(plain)), 1)
+        self.donated = whole.donated
         if len(devices) > 1:
-            self.part = unlimited / estimated
+            self.part = (unlimited + self.donated) / estimated
         # The function with the most residuals decides; the rewrite applies to all of them.
         host = host_operations(devices)
         each: list[tuple[float, float, list[Choice[rc.Recomputation]]]] = []
@@ -198,7 +201,7 @@ class FitPlanner:
                 return choice
             if bound is None:
                 least = self._least(group, {*map(_count, peaks)})
-                if not self._is_hopeless(least):
+                if not self._is_hopeless(least, peaks):
                     return least
         # The error has the least peak of two.
         return None if len(peaks) > 1 else least
@@ -235,11 +238,14 @@ class FitPlanner:
         few = sorted(smallest.values(), key=lambda choice: (is_old(choice), choice.bytes))
         return min(few[:_TRACED], key=lambda choice: (is_old(choice), self._corrected(choice)))
 
-    def _is_hopeless(self, choice: Choice[Rewrite]) -> bool:
-        offset = self.offsets.get(_kind(choice.rewrite))
+    def _is_hopeless(self, choice: Choice[Rewrite], peaks: Mapping[Rewrite, int]) -> bool:
+        """Whether a choice need not be compiled, by its estimate and the peaks of others."""
+        kind = _kind(choice.rewrite)
+        offset = self.offsets.get(kind)
         if offset is None:  # estimates are mostly below the compiler's peaks
             return self._estimate(choice) > self.limit
-        return self._estimate(choice) + offset > _HOPELESS * self.limit
+        least = min(peak for change, peak in peaks.items() if _kind(change) == kind)
+        return self._estimate(choice) + offset > min(_HOPELESS * self.limit, least - 1)
 
     def _corrected(self, choice: Choice[Rewrite]) -> float:
         """Estimate the compiler's peak, by what its peaks were above estimates before."""
@@ -253,7 +259,8 @@ class FitPlanner:
         change = choice.rewrite
         if change not in self._estimates:
             traced = self._traced[change] = self._trace(change)
-            self._estimates[change] = self.part * rc.estimated_peak(_jaxpr(traced))
+            peak = self.part * rc.estimated_peak(_jaxpr(traced))
+            self._estimates[change] = peak - self.donated
         return self._estimates[change]
 
     def _trace(self, rewrite: Callable[[Any], Any]) -> Traced:

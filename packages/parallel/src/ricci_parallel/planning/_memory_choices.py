@@ -168,13 +168,22 @@ def recomputations(
     ]
     choices = []
     for scans in {False, rc.has_scans(jaxpr)}:
+        seen: set[tuple[int, ...]] = set()
         for count in rc.segment_counts(jaxpr):
-            segmented = None if scans else rc.SegmentedFunction(jaxpr, count)
-            for policy in policies:
-                pieces = segmented or rc.SegmentedFunction(jaxpr, count, policy)
+            segmented = rc.SegmentedFunction(jaxpr, count)
+            # Other numbers of segments with the same cuts up to the last checkpoint are no further
+            # choices. Checkpoints in scans change no cut.
+            prefixes = [
+                segmented.lengths[:recomputed]
+                for recomputed in range(0 if scans else 1, len(segmented.lengths) + 1)
+            ]
+            new = [len(prefix) for prefix in prefixes if prefix not in seen]
+            seen.update(prefixes)
+            for policy in policies if new else ():
+                pieces = rc.SegmentedFunction(jaxpr, count, policy) if scans else segmented
                 costs = pieces.costs(policy, nonzeros)
                 in_scans = rc.repeated_in_scans(jaxpr, policy) if scans else 0.0
-                for recomputed in range(0 if scans else 1, len(costs) + 1):
+                for recomputed in new:
                     change = rc.Recomputation(
                         count, recomputed, policy.least, scans, policy.on_host
                     )
