@@ -42,13 +42,13 @@ def main() -> int:
         seeds = [f"{options.seed}.{number}" for number in numbers[at : at + SLICE]]
         programs = [program(seed, wide, tuple(options.operations)) for seed in seeds]
         differing = _races(programs) if options.threads else filter(None, disagreements(programs))
-        for found in differing:
-            smallest = found if options.no_reduce or options.threads else reduced(found)
-            why = reason(found) or reason(smallest)
+        for difference in differing:
+            smallest = difference if options.no_reduce or options.threads else reduced(difference)
+            why = reason(difference) or reason(smallest)
             if why:
                 reasons[why] += 1
                 continue
-            left.append(found.program.seed)
+            left.append(difference.program.seed)
             print(smallest, end="\n\n", flush=True)
         done += len(programs)
         elapsed = time.monotonic() - start

@@ -170,13 +170,13 @@ def answers(functions, args, size):
         return {name: f(*full) for name, f in functions.items()}
     run = jax.jit(every)
     try:
-        found = run(arrays)
+        results = run(arrays)
     except Exception:  # compiled together, one would hide what the others are
         if len(functions) == 1:
             return {name: attempt(f, args) for name, f in functions.items()}
         alone = [answers({name: f}, args, size) for name, f in functions.items()]
-        return {name: value for found in alone for name, value in found.items()}
+        return {name: value for answer in alone for name, value in answer.items()}
     near = run({i: moved(a, size) for i, a in arrays.items()})
-    return {name: {"value": found[name]} for name in found} | {
+    return {name: {"value": results[name]} for name in results} | {
         f"{name}_moved": {"value": near[name]} for name in near}
 """

@@ -33,10 +33,10 @@ class Function:
 
     def used(self) -> set[str]:
         """The names of variables that it uses, its own ones too."""
-        found = {value.name for value in self.results}
+        names = {value.name for value in self.results}
         for statement in self.statements:
-            found |= statement.used()
-        return found
+            names |= statement.used()
+        return names
 
 
 @dataclass(frozen=True, slots=True)

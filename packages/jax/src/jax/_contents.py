@@ -57,7 +57,7 @@ class LazyModule(ModuleType):
 
     @property
     def __dict__(self) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """All names and what they are."""
+        """The values of all names of the module."""
         namespace = _own_dict(self)
         for name in namespace["__dir__"]():
             if name not in namespace:

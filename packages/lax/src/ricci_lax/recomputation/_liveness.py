@@ -161,7 +161,7 @@ def _inner_peaks(eqn: ir.JaxprEqn, results: int) -> list[int]:
     jaxprs = ir.jaxprs_in_params(eqn.params)
     if eqn.primitive is not scan_p:
         return [*map(_peak, jaxprs)]
-    # What a loop carries stays where it is, beside the results of all iterations.
+    # The carry of a loop stays in one place, beside the results of all iterations.
     body, carried = inlined(*jaxprs), eqn.params["num_carry"]
     return [results + _peak(body, _in_memory_of(_variables(body.outvars[:carried]), body))]
 

@@ -17,8 +17,8 @@ from ._runs import CARRIED, Carry, Place, Run, is_costly, size_in_bytes
 __all__ = ["SEARCHED", "Refusal", "find_runs", "operation_numbers"]
 
 _LEAST_PIECES = 3
-# The least number of equations of a piece, with those of the jaxprs that they hold: of any, of a
-# loop's, of a loop's without costly ones, which the compiler would fuse if they were no loop.
+# The least number of equations of a piece, with those of the jaxprs that they hold: of any piece,
+# of a loop's, and of a loop's without costly ones, which the compiler fuses outside of a loop.
 _LEAST, _LEAST_LOOPED, _LEAST_CHEAP = 4, 8, 32
 _LEAST_SAVED = 16  # equations, by a run
 _MOST_TRIMMED = 2  # pieces of a run that are left out for it to agree with another
@@ -115,7 +115,7 @@ class _Search:
         if not sizes:
             return 0, run.count
         first, stop = max(sizes, key=lambda extent: sizes[extent])
-        # What is left out is compiled once more.
+        # Equations that are left out are compiled once more.
         is_short = stop - first < max(_LEAST_PIECES, run.count - _MOST_TRIMMED)
         return (0, run.count) if is_short else (first, stop)
 
@@ -150,7 +150,7 @@ class _Search:
         count = length // period
         matching = skipped = 0
         for first in range(min(3, count - _LEAST_PIECES + 1)):
-            # What is left is at most as many pieces as match already.
+            # The rest is at most as many pieces as match already.
             if count - first <= matching:
                 break
             if (more := self._matching(start + first * period, period, count - first)) > matching:

@@ -108,7 +108,7 @@ class _Pair:
 
     def _drop_unread(self, stored: set[Place]) -> None:
         """Leave out results of the source that are not read any more."""
-        # What enters each piece is stacked on its own, aligned with the other results.
+        # The inputs of each piece are stacked on their own, aligned with the other results.
         aligned = {self.values[place] for place in stored if place[0] == CARRIED}
         read = _reads(self.reader, aligned) | self.elsewhere
         for place in [place for place in self.source.results if place[0] != CARRIED]:
@@ -131,7 +131,7 @@ class _Pair:
             if place in sizes:
                 continue
             q, _ = place
-            # What others read is stored anyway.
+            # Values that others read are stored anyway.
             is_stored = self.elsewhere.issuperset(self.values[place])
             sizes[place] = 0 if is_stored else size_in_bytes(self.variables[place])
             if q == CARRIED or self.source.template[q].primitive.name not in _CHEAP:

@@ -233,7 +233,7 @@ class _Evaluation:
             if type(row) is not _Row or row.stack is not rows[0].stack or row.index != expected:
                 break
             count += 1
-        # The same row twice is no progression.
+        # The same row twice is not a progression.
         return start + (count if step else 1), step
 
 

@@ -173,7 +173,7 @@ def _row(
     return LiveBuffer(why, size, leaf.dtype, leaf.sizes, name, *place, scope)
 
 
-# What transformations put around the scopes of an operation, and into their path.
+# Texts that transformations put around the scopes of an operation, and into their path.
 _WRAPPERS = re.compile(r"\b(?:jvp|transpose|vmap|linearize|checkpoint|rematted_computation)\(")
 _OF_PROGRAMS = re.compile(r"(?:jit|pjit)\((.*)\)|shard_map|while|body|cond|branch_\d+_fun")
 

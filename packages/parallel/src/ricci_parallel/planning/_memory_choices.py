@@ -151,7 +151,7 @@ def recomputations(
       costs. Where a ``shard_map`` or a ``cond`` holds the layers, those of its jaxpr with the most.
     """
     of_bodies = rc.read_bodies(
-        jaxpr, nonzeros, lambda body, wanted: recomputations(body, wanted, host)
+        jaxpr, nonzeros, lambda body, needed: recomputations(body, needed, host)
     )
     if of_bodies:
         return max(of_bodies, key=lambda result: result[0])
@@ -171,8 +171,8 @@ def recomputations(
         seen: set[tuple[int, ...]] = set()
         for count in rc.segment_counts(jaxpr):
             segmented = rc.SegmentedFunction(jaxpr, count)
-            # Other numbers of segments with the same cuts up to the last checkpoint are no further
-            # choices. Checkpoints in scans change no cut.
+            # Numbers of segments with the same cuts up to the last checkpoint are one choice.
+            # Checkpoints in scans change no cut.
             prefixes = [
                 segmented.lengths[:recomputed]
                 for recomputed in range(0 if scans else 1, len(segmented.lengths) + 1)

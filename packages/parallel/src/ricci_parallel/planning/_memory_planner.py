@@ -104,7 +104,7 @@ def _traced(trace: Callable[[], Traced], rewrite: Callable[[Any], Any]) -> Trace
     with rewrite_differentiated(rewrite):
         try:
             return trace()
-        except Exception:  # noqa: BLE001 (the function itself has been traced: this is no remedy)
+        except Exception:  # noqa: BLE001 (the function itself has been traced: this is not a remedy)
             return None
 
 

@@ -15,7 +15,7 @@ __all__ = ["module_path"]
 _PARTS = re.compile(r"^\w+|\.\w+|\[[^\]]*\]")
 # Opcodes of an operand that is a parameter in another form.
 _FORMS = frozenset({"bitcast", "broadcast", "convert", "copy", "reshape", "transpose"})
-# An array belongs to a module if it, or what it is computed from directly, reads its parameters.
+# An array belongs to a module if it, or an operand of its operation, reads its parameters.
 _STEPS = 2
 
 
@@ -55,6 +55,6 @@ def _common(paths: Sequence[Sequence[str]]) -> str:
     """The path that all have in common, if it is that of a module or of its parents."""
     same = (parts[0] if len({*parts}) == 1 else "" for parts in zip(*paths, strict=False))
     common = [*takewhile(bool, same)]
-    # What joins several modules, such as a loss, is not a part of the model that holds them.
+    # An operation that joins several modules, such as a loss, is not a part of their model.
     least = max(2, min(map(len, paths), default=0) - 1)
     return "".join(common) if len(common) >= least else ""
