@@ -269,6 +269,10 @@ def scale(params, batch):
         ),
         (jit(lambda a, b: b * 2, donate_argnums=0), [VECTOR, VECTOR], "but is not used"),
         (lambda x: jit(scale, donate_argnums=0)(x, x), [VECTOR], "params is donated"),
+        # Calls within a jitted function or a loop's body donate nothing.
+        (jit(lambda x: jit(scale, donate_argnums=0)(x, x)), [VECTOR], None),
+        (lambda x: jit(lambda x: jit(scale, donate_argnums=0)(x, x))(x), [VECTOR], None),
+        (lambda x: lax.map(lambda x: jit(scale, donate_argnums=0)(x, x), x), [VECTOR], None),
         (jit(lambda a, b: (a * b, 1), donate_argnums=0), [VECTOR, VECTOR], None),
         (jit(lambda a, b: a * b, donate_argnums=(0, 1)), [VECTOR, VECTOR], "b is donated"),
         (jit(scale), [VECTOR, VECTOR], None),

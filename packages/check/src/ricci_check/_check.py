@@ -234,6 +234,9 @@ class _Check:
                     findings += self._of_exception(error)
             jaxprs = [traced.jaxpr]
         for event in self.events:
+            # Within a jitted function or a loop's body nothing is donated.
+            if isinstance(event, ir.DonatingCall) and (event.is_nested or ir.has_stages(self.fun)):
+                continue
             findings += _of_event(event)
         for jaxpr in jaxprs:
             findings += constants(jaxpr, self.definition)

@@ -95,6 +95,8 @@ class DonatingCall(TupleRecord):
       consts: the number of constants.
       arg_names: the names of the function's arguments.
       donated: for each of them, whether it is donated.
+      is_nested: whether a further function is traced between that one and the call, such as a
+        jitted one or a loop's body: then nothing is donated.
     """
 
     source: Source
@@ -103,6 +105,7 @@ class DonatingCall(TupleRecord):
     consts: int
     arg_names: tuple[str, ...]
     donated: tuple[bool, ...]
+    is_nested: bool = False
 
 
 class ProgramCompiled(TupleRecord):

@@ -495,9 +495,9 @@ def is_concrete(x: object) -> bool:
     return not isinstance(x, Tracer) or x.concrete() is not None
 
 
-def enclosing[T: Trace](kind: type[T]) -> T | None:
-    """The innermost instance of a class among the current trace and its parents, if any."""
-    trace: Trace | None = context.trace
+def enclosing[T: Trace](kind: type[T], trace: Trace | None = None) -> T | None:
+    """The innermost instance of a class among a trace (the current one) and its parents, if any."""
+    trace = context.trace if trace is None else trace
     while trace is not None:
         if isinstance(trace, kind):
             return trace

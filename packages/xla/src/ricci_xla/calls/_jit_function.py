@@ -338,4 +338,7 @@ def _notify_donating(program: Program, donated: tuple[bool, ...]) -> None:
         count = len(program.consts)
         names = program.arg_names
         source = ir.current_source()
-        ir.notify(ir.DonatingCall(source, program.name, program.jaxpr, count, names, donated))
+        outer = ir.enclosing(ir.JaxprTrace)
+        is_nested = outer is not None and ir.enclosing(ir.JaxprTrace, outer.parent) is not None
+        jaxpr = program.jaxpr
+        ir.notify(ir.DonatingCall(source, program.name, jaxpr, count, names, donated, is_nested))
