@@ -213,6 +213,7 @@ def batched(ws, x):
     return mul(loss(ws, x), 1.0 / len(x))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("share", [0.9, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.01])
 @pytest.mark.parametrize("fun", [loss, scanned])
 def test_planning_traces_and_compiles_few_programs(fun, share, monkeypatch):
