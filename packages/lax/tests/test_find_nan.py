@@ -269,7 +269,13 @@ def by_platform(x):
         (scanned, (f32(3, 2, 1, 0, 1),), ("iteration 3 of scan",), ()),
         (grad(scanned_product), (f32(1, 0, 2, 0),), ("iteration 3 of scan",), ()),
         (looped, (1.0,), ("iteration 2 of while_loop", "branch 1 of cond"), ()),
-        (by_platform, (f32(0),), ("branch cpu of platform_dependent",), ()),
+        (by_platform, (f32(0),), (), ()),  # only the platform's function is called
+        (
+            checkpoint(by_platform),
+            (f32(0),),
+            ("checkpoint", "branch cpu of platform_dependent"),
+            (),
+        ),
         (vmap(normalized), (ROWS,), (), ((2, 3),)),
         (vmap(normalized, in_axes=1), (ROWS.T,), (), ((2, 3),)),
         (vmap(vmap(log)), (-ROWS[:, :1] - 1,), (), ((0, 3), (0, 1))),
