@@ -37,7 +37,6 @@ OURS = {
     "jax.experimental.array_serialization.serialization": {
         *("async_deserialize", "async_serialize", "run_deserialization", "run_serialization")
     },
-    "jax.errors": {"IndivisibleError"},
     "jax.experimental.array_serialization.tensorstore_impl": {
         *("run_deserialization", "run_serialization")
     },

@@ -17,7 +17,6 @@ from ricci_ir import TracerBoolConversionError as TracerBoolConversionError
 from ricci_ir import TracerIntegerConversionError as TracerIntegerConversionError
 from ricci_ir import UnexpectedTracerError as UnexpectedTracerError
 from ricci_ir import export_names as _export_names
-from ricci_xla import IndivisibleError as IndivisibleError
 from ricci_xla import JaxRuntimeError as JaxRuntimeError
 
 _export_names(globals())
