@@ -6,6 +6,7 @@ from typing import Any
 import ricci_lax as lax
 from ricci_batching import elementwise_primitives
 from ricci_ir import AbstractValue, Primitive, TupleRecord
+from ricci_lax.authoring import default_fill
 
 __all__ = ["ALL_OPERANDS", "Positions", "follow_rules", "position_rules"]
 
@@ -72,7 +73,7 @@ def _gather(avals: Sequence[Any], params: dict[str, Any]) -> Positions:
     outside: str | None = "is read"
     if params["mode"] is lax.GatherScatterMode.FILL_OR_DROP:
         # A fill value other than the default is named where positions are out of bounds on purpose.
-        value, default = params["fill_value"], lax.default_fill(avals[0].dtype)
+        value, default = params["fill_value"], default_fill(avals[0].dtype)
         is_default = value == default or (value != value and default != default)
         outside = "the fill value is read" if is_default else None
     axes = params["dimension_numbers"].start_index_map

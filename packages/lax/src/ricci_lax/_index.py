@@ -133,7 +133,7 @@ MODULES = {
         "dynamic_index_in_dim dynamic_slice_in_dim dynamic_update_index_in_dim "
         "dynamic_update_slice_in_dim"
     ),
-    "ricci_lax.shapes._gather": "default_fill gather gather_p index_take",
+    "ricci_lax.shapes._gather": "gather gather_p index_take",
     "ricci_lax.shapes._joining": (
         "concatenate concatenate_p shape_as_value split split_p stack stack_p unstack unstack_p"
     ),
@@ -189,4 +189,5 @@ AUTHORING = {
     "ricci_lax.reductions._counting": "lower_bincount",
     "ricci_lax.reductions._identities": "highest lowest",
     "ricci_lax.refs._forms": "Window",
+    "ricci_lax.shapes._gather": "default_fill",
 }

@@ -72,5 +72,6 @@ if _typing.TYPE_CHECKING:
     from .reductions._identities import highest as highest
     from .reductions._identities import lowest as lowest
     from .refs._forms import Window as Window
+    from .shapes._gather import default_fill as default_fill
 else:
     __getattr__, __dir__ = _export_lazily(globals(), _AUTHORING)

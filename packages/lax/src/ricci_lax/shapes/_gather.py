@@ -18,7 +18,7 @@ from ricci_stablehlo import Lowering, Value, write_gather
 from . import _dimension_numbers as numbering
 from ._joining import concatenate
 
-__all__ = ["default_fill", "gather", "gather_p", "index_take"]
+__all__ = ["gather", "gather_p", "index_take"]
 
 
 def _check_gather(
@@ -285,7 +285,7 @@ def default_fill(dtype: ir.DTypeLike | ir.ExtendedDType) -> float | bool:
 
     Example:
 
-      >>> from ricci_lax import default_fill
+      >>> from ricci_lax.authoring import default_fill
       >>> default_fill("uint8"), default_fill("int8")
       (255, -128)
     """
