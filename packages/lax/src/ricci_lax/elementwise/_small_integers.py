@@ -13,11 +13,8 @@ from ._conversion import convert_element_type
 __all__ = ["lower_in_bytes"]
 
 _BYTES: dict[np.dtype, np.dtype] = {
-    np.dtype(small): np.dtype(byte)
-    for small, byte in (
-        *((ir.int2, np.int8), (ir.int4, np.int8)),
-        *((ir.uint2, np.uint8), (ir.uint4, np.uint8)),
-    )
+    **dict.fromkeys(map(np.dtype, (ir.int2, ir.int4)), np.dtype(np.int8)),
+    **dict.fromkeys(map(np.dtype, (ir.uint2, ir.uint4)), np.dtype(np.uint8)),
 }
 
 

@@ -20,10 +20,10 @@ import numpy as np
 import ricci_ir as ir
 from ricci_stablehlo import Expansion, Lowering, Value, int_array, stored, write_slice
 
-from ._transposing import lower_reduce
+from ._transposing import goes_to_library, lower_reduce
 
-# The most elements of a result, and the fewest of an operand that XLA gives to the library.
-_MOST_TERMS, _LEAST_SIZE = 8, 4096
+# The most elements of a result for which slices are combined.
+_MOST_TERMS = 8
 # The most elements behind those of a sum for which a tree of slices is faster.
 _MOST_INNER = 8
 # Numbers of terms of a computed value that one loop adds, in the order of preference.
@@ -51,12 +51,10 @@ def write_few_terms(ctx: Lowering, op: str, x: Value, axes: Sequence[int]) -> Va
     Returns:
       The result, or None where one operation is faster.
     """
-    if ctx.platform != "cpu" or not ir.issubdtype(x.dtype, np.floating):
+    if not goes_to_library(ctx, x):
         return None
     module = ctx.module
     if module.num_partitions > 1 and not module.manual:
-        return None
-    if not ir.is_static_shape(x.shape) or x.aval.size < _LEAST_SIZE:
         return None
     is_few = 1 < prod(x.shape[d] for d in axes) <= _MOST_TERMS
     is_tree = not is_few and _has_slow_rows(x, axes)

@@ -28,7 +28,7 @@ def lower_transpose(ctx: Lowering, x: Value, permutation: Sequence[int]) -> Valu
 def lower_reduce(ctx: Lowering, op: str, x: Value, init: ArrayLike, axes: Sequence[int]) -> Value:
     """Write a reduction by one operation, such as ``stablehlo.add``, from the value ``init``."""
     out = x.aval.resized(tuple(n for i, n in enumerate(x.shape) if i not in axes))
-    if _goes_to_library(ctx, x) and Expansion(ctx, x).slices:
+    if goes_to_library(ctx, x) and Expansion(ctx, x).slices:
         # The library would take the operations behind the slices, and each slice be stored.
         x = stored(ctx, x)
     start = ctx.constant(init, ShapedArray((), x.dtype))
@@ -36,7 +36,7 @@ def lower_reduce(ctx: Lowering, op: str, x: Value, init: ArrayLike, axes: Sequen
     return ctx.append("stablehlo.reduce", body, [out], signature([x, start], [out]))[0]
 
 
-def _goes_to_library(ctx: Lowering, x: Value) -> bool:
+def goes_to_library(ctx: Lowering, x: Value) -> bool:
     """Whether XLA's CPU backend gives a reduction to its library YNNPACK."""
     if ctx.platform != "cpu" or not ir.issubdtype(x.dtype, np.floating):
         return False
